@@ -1,0 +1,38 @@
+"""Every knob of an engine, in one frozen object. Derived values are returned, never written back."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineConfig:
+    """model: a Hugging Face folder (config.json, tokenizer.json, *.safetensors). home: where the journal lives.
+
+    exact: fp32 weights and fp32 KV, the mode oracles compare in; otherwise bf16 weights and e4m3 KV.
+    kv_pool_tokens: capacity of the page pool. step_tokens: token budget of one step (chunked prefill).
+    """
+
+    model: Path
+    home: Path
+    url: str
+    device: str = "cpu"
+    exact: bool = False
+    page_size: int = 16
+    kv_pool_tokens: int = 65_536
+    step_tokens: int = 512
+    max_running: int = 64
+    adapter_slots: int = 16
+    max_rank: int = 64
+    threads: int = 0  # 0 = all cores
+
+    def __post_init__(self) -> None:
+        for name in ("page_size", "kv_pool_tokens", "step_tokens", "max_running", "adapter_slots", "max_rank"):
+            value = getattr(self, name)
+            if value < 1:
+                raise ValueError(f"{name} is {value}: it must be at least 1")
+        if self.kv_pool_tokens % self.page_size:
+            raise ValueError(f"kv_pool_tokens ({self.kv_pool_tokens}) must be a multiple of page_size ({self.page_size})")
+
+    @property
+    def pages(self) -> int:
+        return self.kv_pool_tokens // self.page_size

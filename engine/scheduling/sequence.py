@@ -1,0 +1,60 @@
+"""`Sequence`, one request's state inside the engine, and `Batch`, one step's work."""
+
+from dataclasses import dataclass, field
+
+from engine.protocol import AdapterRef, Sampling
+
+
+@dataclass(slots=True, eq=False)
+class Sequence:
+    """Lengths are named by where they live: known in `tokens`; `cached_len` of them came from the prefix cache;
+    `computed_len` of them have K/V in `pages`. `prompt_len` never changes, also when a preempted sequence comes back.
+
+    slot: adapter slot while running, None = base model. pages: page table; page i holds tokens [i*size, (i+1)*size).
+    """
+
+    request_id: str
+    tenant: str
+    namespace: bytes
+    adapter: AdapterRef | None
+    sampling: Sampling
+    tokens: list[int]
+    prompt_len: int
+    slot: int | None = None
+    pages: list[int] = field(default_factory=list)
+    cached_len: int = 0
+    computed_len: int = 0
+    device_ns: int = 0
+
+    @property
+    def completion_len(self) -> int:
+        return len(self.tokens) - self.prompt_len
+
+    @property
+    def remaining_len(self) -> int:
+        """Tokens still to compute before the next one can be sampled."""
+        return len(self.tokens) - self.computed_len
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One sequence's share of a step: tokens [start, start + length) of it are computed.
+
+    samples: the last of them yields the next token (false for all but the last chunk of a prompt).
+    """
+
+    sequence: Sequence
+    start: int
+    length: int
+    samples: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one step computes. Pages for every run are allocated before the batch is handed over."""
+
+    runs: tuple[Run, ...]
+
+    @property
+    def tokens(self) -> int:
+        return sum(run.length for run in self.runs)

@@ -1,0 +1,49 @@
+"""One request id per request: taken from a sane `x-request-id`, else made; on the response, in the logs."""
+
+import re
+from collections.abc import Awaitable, Callable
+
+from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.http import HttpRequest, HttpResponseBase
+
+from controlplane.logs import request_id
+from tenants.ids import new_id
+
+_SANE = re.compile(r"[A-Za-z0-9_.:-]{1,80}")
+
+
+def request_id_for(header: str | None) -> str:
+    return header if header and _SANE.fullmatch(header) else new_id("req")
+
+
+class RequestIdMiddleware:
+    sync_capable = async_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], Awaitable[HttpResponseBase] | HttpResponseBase]) -> None:
+        self.get_response = get_response
+        if iscoroutinefunction(get_response):
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> Awaitable[HttpResponseBase] | HttpResponseBase:
+        found = request_id_for(request.headers.get("x-request-id"))
+        if iscoroutinefunction(self.get_response):
+            return self._serve_async(request, found)
+        token = request_id.set(found)
+        try:
+            response = self.get_response(request)
+            assert isinstance(response, HttpResponseBase)
+            response["x-request-id"] = found
+            return response
+        finally:
+            request_id.reset(token)
+
+    async def _serve_async(self, request: HttpRequest, found: str) -> HttpResponseBase:
+        token = request_id.set(found)
+        try:
+            response = self.get_response(request)
+            assert not isinstance(response, HttpResponseBase)
+            answer = await response
+            answer["x-request-id"] = found
+            return answer
+        finally:
+            request_id.reset(token)

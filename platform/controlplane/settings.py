@@ -1,0 +1,167 @@
+"""Every knob of the control plane, read once. `docs/operator.md` lists what an operator may set."""
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from controlplane.env import ROOT, env_bool, env_int, env_str, home, run_file
+
+HOME: Path = home()
+_stack = run_file(HOME)
+
+
+def _setting(name: str, default: str = "") -> str:
+    """The environment first, then the local stack that runs in HOME, then the default."""
+    return env_str(name, str(_stack.get(name, default)))
+
+
+# --- where things are ---------------------------------------------------------------------------------------------
+DATABASE_URL = _setting("DATABASE_URL", "postgresql://veneer@127.0.0.1:5432/veneer")
+VALKEY_URL = _setting("VALKEY_URL", "redis://127.0.0.1:6379/0")
+ENGINE_URL = _setting("VENEER_ENGINE_URL", f"ipc://{HOME}/run/engine.sock")
+DOOR_URL = _setting("VENEER_DOOR_URL", "http://127.0.0.1:8001")
+CONSOLE_URL = _setting("VENEER_CONSOLE_URL", "http://127.0.0.1:8000")
+MODEL_DIR = Path(_setting("VENEER_MODEL", str(HOME / "models" / "SmolLM2-135M-Instruct")))
+OBJECTS_DIR = HOME / "objects"  # published adapter versions (obstore LocalStore)
+STAGING_DIR = HOME / "staging"  # uploads under way
+
+# --- secrets ------------------------------------------------------------------------------------------------------
+SECRET_KEY = _setting("VENEER_SECRET_KEY", "insecure-outside-a-stack")
+# API keys are HMACed with the pepper of their version, so a new pepper does not kill old keys: "1:hex,2:hex".
+KEY_PEPPERS = {
+    int(version): bytes.fromhex(value)
+    for version, _, value in (p.partition(":") for p in _setting("VENEER_KEY_PEPPERS", f"1:{'00' * 32}").split(","))
+}
+
+# --- limits -------------------------------------------------------------------------------------------------------
+MAX_RANK = env_int("VENEER_MAX_RANK", 64)
+MAX_ADAPTER_BYTES = env_int("VENEER_MAX_ADAPTER_BYTES", 512 * 1024 * 1024)
+MAX_PART_BYTES = env_int("VENEER_MAX_PART_BYTES", 64 * 1024 * 1024)
+MAX_BODY_BYTES = env_int("VENEER_MAX_BODY_BYTES", 4 * 1024 * 1024)
+DEFAULT_MAX_TOKENS = env_int("VENEER_DEFAULT_MAX_TOKENS", 512)
+HOLD_TTL_SECONDS = env_int("VENEER_HOLD_TTL_SECONDS", 90)
+AUTH_CACHE_SECONDS = 0.8  # a revoked key is refused within a second, everywhere
+# What an hour of this device costs the operator, in dollars: turns device-seconds into cost.
+DEVICE_COST_PER_HOUR = _setting("VENEER_DEVICE_COST_PER_HOUR", "0.40")
+
+# --- Django -------------------------------------------------------------------------------------------------------
+DEBUG = env_bool("VENEER_DEBUG", False)
+ALLOWED_HOSTS = env_str("VENEER_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1],testserver").split(",")
+CSRF_TRUSTED_ORIGINS = [o for o in env_str("VENEER_TRUSTED_ORIGINS", "").split(",") if o]
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.staticfiles",
+    "channels",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "tenants",
+    "controlplane.adapters",
+    "controlplane.quotas",
+    "controlplane.billing",
+    "controlplane.inference",
+    "controlplane.console",
+    "controlplane.embedded",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "controlplane.console.middleware.RequestIdMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "controlplane.urls"
+ASGI_APPLICATION = "controlplane.asgi.application"
+TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True, "OPTIONS": {}}]
+_db = urlsplit(DATABASE_URL)
+DATABASES = {
+    "default": {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": unquote(_db.path.lstrip("/")),
+        "USER": unquote(_db.username or ""),
+        "PASSWORD": unquote(_db.password or ""),
+        "HOST": _db.hostname or "",
+        "PORT": str(_db.port or 5432),
+        # Connections are pooled: a new scram connection costs 5 ms.
+        "OPTIONS": {"pool": {"min_size": 0, "max_size": 8, "timeout": 10}},
+    }
+}
+MIGRATION_MODULES = {app: f"migrations.{app}" for app in ("tenants", "adapters", "quotas", "billing")}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+AUTH_USER_MODEL = "tenants.User"
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"}]
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = CONSOLE_URL.startswith("https://")
+CSRF_FAILURE_VIEW = "controlplane.errors.csrf_failure"
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en"
+USE_I18N = False
+STATIC_URL = "/static/"
+STATIC_ROOT = HOME / "static"
+FRONTEND_DIR = ROOT / "frontend" / "dist"
+FILE_UPLOAD_HANDLERS: list[str] = []  # uploads are raw bodies, read as streams
+APPEND_SLASH = False
+CHANNEL_LAYERS = {
+    "default": {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [VALKEY_URL]},
+    }
+}
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["tenants.api_auth.KeyAuthentication", "tenants.api_auth.SessionAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "EXCEPTION_HANDLER": "controlplane.errors.drf_exception_handler",
+    "UNAUTHENTICATED_USER": None,
+    "COERCE_DECIMAL_TO_STRING": True,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Veneer management API",
+    "DESCRIPTION": "Tenants, adapters, keys, limits, usage and money. The OpenAI-compatible door is described in docs/api.md.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+}
+
+# --- Celery -------------------------------------------------------------------------------------------------------
+CELERY_BROKER_URL = VALKEY_URL
+CELERY_TIMEZONE = "UTC"
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True  # a killed worker's task runs again; every task is idempotent
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 120}
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BEAT_SCHEDULE = {
+    "ingest-journal": {"task": "inference.ingest_journal", "schedule": 2.0},
+    "expire-holds": {"task": "quotas.expire_holds", "schedule": 10.0},
+    "resume-checks": {"task": "adapters.resume_checks", "schedule": 15.0},
+}
+
+# --- logs ---------------------------------------------------------------------------------------------------------
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"request_id": {"()": "controlplane.logs.RequestIdFilter"}},
+    "formatters": {
+        "json": {
+            "()": "pythonjsonlogger.json.JsonFormatter",
+            "format": "%(asctime)s %(levelname)s %(name)s %(request_id)s %(message)s",
+        }
+    },
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["request_id"]}},
+    "root": {"handlers": ["stderr"], "level": env_str("VENEER_LOG_LEVEL", "INFO")},
+    "loggers": {"httpx": {"level": "WARNING"}, "uvicorn.access": {"level": "WARNING"}},
+}

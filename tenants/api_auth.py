@@ -1,0 +1,88 @@
+"""Who calls the management API: a person's session, or a program's key. Both become a `Caller`."""
+
+from dataclasses import dataclass
+
+from django.http import HttpRequest
+from rest_framework import authentication, exceptions
+from rest_framework.request import Request
+
+from tenants.auth import InvalidKey, authenticate_plan
+from tenants.models import Membership, Tenant, User
+from tenants.permissions import role_can, scopes_can
+from tenants.sql import run_sync
+
+TENANT_HEADER = "X-Veneer-Tenant"
+
+
+@dataclass(frozen=True)
+class Caller:
+    """`request.user` of every management view.
+
+    tenant: whom the call is about; None for a person who belongs to none. role: of a person. scopes: of a key.
+    """
+
+    actor: str  # usr_... or key_...
+    tenant: Tenant | None
+    user: User | None = None
+    role: str | None = None
+    scopes: tuple[str, ...] = ()
+    is_authenticated: bool = True
+
+    @property
+    def is_operator(self) -> bool:
+        return self.user is not None and self.user.is_operator
+
+    def can(self, action: str) -> bool:
+        if self.tenant is None:
+            return False
+        return role_can(self.role, action) if self.role else scopes_can(self.scopes, action)
+
+
+class SessionAuthentication(authentication.SessionAuthentication):
+    """Django's session, CSRF enforced. `X-Veneer-Tenant` chooses among the person's tenants; a foreign one is a 404."""
+
+    def authenticate(self, request: Request) -> tuple[Caller, None] | None:  # type: ignore[override]
+        found = super().authenticate(request)
+        if found is None:
+            return None
+        user = found[0]
+        assert isinstance(user, User)
+        return caller_for(user, request.headers.get(TENANT_HEADER)), None
+
+
+def caller_for(user: User, tenant_id: str | None) -> Caller:
+    """The person in the tenant asked for, or in their first. Foreign and missing tenants are both NotFound."""
+    memberships = Membership.objects.filter(user=user, tenant__is_active=True).select_related("tenant")
+    chosen = memberships.filter(tenant_id=tenant_id) if tenant_id else memberships.order_by("created_at", "id")
+    membership = chosen.first()
+    if membership is None and tenant_id:
+        raise exceptions.NotFound(f"{TENANT_HEADER}: there is no tenant {tenant_id} that you belong to")
+    if membership is None:
+        return Caller(actor=user.id, tenant=None, user=user)
+    return Caller(actor=user.id, tenant=membership.tenant, user=user, role=membership.role)
+
+
+def bearer_key(request: Request | HttpRequest) -> str | None:
+    scheme, _, value = request.headers.get("Authorization", "").partition(" ")
+    return value.strip() if scheme.lower() == "bearer" else None
+
+
+class KeyAuthentication(authentication.BaseAuthentication):
+    """`Authorization: Bearer vnr_...`"""
+
+    def authenticate(self, request: Request) -> tuple[Caller, None] | None:
+        raw = bearer_key(request)
+        if raw is None:
+            return None
+        try:
+            principal = run_sync(authenticate_plan(raw))
+        except InvalidKey:
+            raise exceptions.AuthenticationFailed(
+                "The API key is not valid: it is mistyped, expired or revoked. Issue a new one in the console.",
+                code="invalid_api_key",
+            ) from None
+        tenant = Tenant.objects.get(id=principal.tenant_id)
+        return Caller(actor=principal.key_id, tenant=tenant, scopes=principal.scopes), None
+
+    def authenticate_header(self, request: Request) -> str:
+        return "Bearer"

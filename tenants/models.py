@@ -1,0 +1,126 @@
+"""Who is asking: tenants, the people in them, and the keys their programs carry."""
+
+import secrets
+from typing import ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.db import models
+from django.db.models.functions import Now
+
+from tenants.ids import new_id
+from tenants.scope import TenantManager
+
+
+def new_tenant_id() -> str:
+    return new_id("ten")
+
+
+def new_user_id() -> str:
+    return new_id("usr")
+
+
+def new_membership_id() -> str:
+    return new_id("mem")
+
+
+def new_key_id() -> str:
+    return new_id("key")
+
+
+def new_cache_salt() -> str:
+    return secrets.token_hex(16)
+
+
+class Role(models.TextChoices):
+    """What a membership may do; `tenants.permissions` has the table."""
+
+    OWNER = "owner"
+    ADMIN = "admin"
+    DEVELOPER = "developer"
+    BILLING = "billing"
+    VIEWER = "viewer"
+
+
+class UserManager(BaseUserManager["User"]):
+    def create_user(self, email: str, password: str, **fields: object) -> "User":
+        user = self.model(email=self.normalize_email(email), **fields)
+        user.set_password(password)
+        user.save(using=self._db)
+        return user
+
+
+class User(AbstractBaseUser):
+    """A person. An operator runs the platform and belongs to no tenant by virtue of that."""
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_user_id, editable=False)
+    email = models.EmailField(unique=True)
+    is_operator = models.BooleanField(default=False)
+    is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    USERNAME_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+    objects: ClassVar[UserManager] = UserManager()
+
+
+class Tenant(models.Model):
+    """A customer. `cache_salt` keeps its prefix-cache entries apart from everybody else's (rule 1)."""
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_tenant_id, editable=False)
+    slug = models.SlugField(unique=True)
+    name = models.CharField(max_length=100)
+    cache_salt = models.CharField(max_length=32, default=new_cache_salt, editable=False)
+    is_active = models.BooleanField(default=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    def __str__(self) -> str:
+        return self.slug
+
+
+class Membership(models.Model):
+    id = models.CharField(primary_key=True, max_length=32, default=new_membership_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    role = models.CharField(max_length=16, choices=Role)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["tenant", "user"], name="one_membership_per_tenant"),
+        ]
+
+
+class ApiKey(models.Model):
+    """`vnr_<prefix>_<secret>`: the prefix finds the row, the HMAC of the whole proves it. The key itself is not kept.
+
+    scopes: a subset of tenants.permissions.SCOPES. expires_at and revoked_at are exclusive instants.
+    hidden: made by the console for its playground; not listed.
+    """
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_key_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="api_keys")
+    name = models.CharField(max_length=100)
+    prefix = models.CharField(max_length=16, unique=True)
+    digest = models.CharField(max_length=64)
+    pepper_version = models.IntegerField()
+    last4 = models.CharField(max_length=4)
+    scopes = models.JSONField(default=list)
+    created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True)
+    hidden = models.BooleanField(default=False)
+
+    objects = TenantManager["ApiKey"]()
+
+
+class AuditRow(models.Model):
+    """Who did what, in the same transaction as the deed. Append-only (a trigger refuses update and delete)."""
+
+    tenant = models.ForeignKey(Tenant, null=True, on_delete=models.PROTECT, related_name="+")
+    actor = models.CharField(max_length=64)  # usr_..., key_..., or "system"
+    action = models.CharField(max_length=64)  # "key.issue", "adapter.create", ...
+    target = models.CharField(max_length=64)
+    details = models.JSONField(default=dict)
+    at = models.DateTimeField(db_default=Now(), editable=False)

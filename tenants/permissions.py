@@ -1,0 +1,45 @@
+"""What each role may do in its tenant, and what a key's scope may do. One table, deny by default."""
+
+from typing import Final
+
+from tenants.models import Role
+
+# A program's key carries scopes; a person's membership carries a role. Both come down to these actions.
+ACTIONS: Final = (
+    "inference",
+    "adapters:read",
+    "adapters:write",
+    "keys:read",
+    "keys:write",
+    "usage:read",
+    "billing:read",
+    "members:read",
+    "members:write",
+)
+_READ: Final = frozenset({"adapters:read", "usage:read"})
+_DEVELOPER: Final = _READ | {"inference", "adapters:write", "keys:read", "keys:write"}
+_ADMIN: Final = frozenset(ACTIONS)
+
+ROLE_ACTIONS: Final[dict[str, frozenset[str]]] = {
+    Role.OWNER: _ADMIN,
+    Role.ADMIN: _ADMIN,
+    Role.DEVELOPER: _DEVELOPER,
+    Role.BILLING: frozenset({"usage:read", "billing:read"}),
+    Role.VIEWER: _READ,
+}
+SCOPE_ACTIONS: Final[dict[str, frozenset[str]]] = {
+    "inference": frozenset({"inference"}),
+    "manage": frozenset({"adapters:read", "adapters:write", "keys:read", "keys:write", "members:read"}),
+    "usage:read": frozenset({"usage:read", "billing:read"}),
+}
+SCOPES: Final = tuple(SCOPE_ACTIONS)
+
+
+def role_can(role: str, action: str) -> bool:
+    assert action in ACTIONS, action
+    return action in ROLE_ACTIONS.get(role, frozenset())
+
+
+def scopes_can(scopes: tuple[str, ...], action: str) -> bool:
+    assert action in ACTIONS, action
+    return any(action in SCOPE_ACTIONS.get(scope, ()) for scope in scopes)
