@@ -1,7 +1,8 @@
 """The services every test may count on: a real PostgreSQL and a real Valkey.
 
-Those of DATABASE_URL and VALKEY_URL where set, else embedded ones in a throw-away folder. They start before Django
-reads its settings, so the settings are the ones that ship.
+Those of DATABASE_URL and VALKEY_URL where set, else embedded ones in a throw-away folder. A plugin (`-p` in
+pyproject.toml) rather than a conftest: it must run before pytest-django reads the settings, which are the ones that
+ship.
 """
 
 import atexit
