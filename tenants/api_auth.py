@@ -41,7 +41,7 @@ class Caller:
 class SessionAuthentication(authentication.SessionAuthentication):
     """Django's session, CSRF enforced. `X-Veneer-Tenant` chooses among the person's tenants; a foreign one is a 404."""
 
-    def authenticate(self, request: Request) -> tuple[Caller, None] | None:  # type: ignore[override]
+    def authenticate(self, request: Request) -> tuple[Caller, None] | None:
         found = super().authenticate(request)
         if found is None:
             return None

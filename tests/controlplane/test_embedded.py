@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import psycopg
+import pytest
 import redis
 from django.conf import settings
 
@@ -15,7 +16,11 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_postgres_answers_and_wants_a_password() -> None:
     with psycopg.connect(settings.DATABASE_URL) as conn:
         assert conn.execute("SELECT 40 + 2").fetchone() == (42,)
-        assert conn.info.used_password
+
+
+def test_postgres_refuses_a_wrong_password() -> None:
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(settings.DATABASE_URL, password="not the password")
 
 
 def test_valkey_answers() -> None:
