@@ -1,0 +1,32 @@
+"""What the rest of the engine may know about a base model: its shapes, never its weights."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+# Linears that read the same activation and run as one GEMM. Order is the order of their rows in the fused weight.
+FUSED = (
+    ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    ("self_attn.o_proj",),
+    ("mlp.gate_proj", "mlp.up_proj"),
+    ("mlp.down_proj",),
+)
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """Shapes of a decoder. modules: the linears of one layer that an adapter may change, name -> (out, in) features."""
+
+    name: str
+    vocab_size: int
+    context_len: int
+    num_layers: int
+    hidden: int
+    q_heads: int
+    kv_heads: int
+    head_dim: int
+    modules: Mapping[str, tuple[int, int]]
+
+    @property
+    def sites(self) -> tuple[tuple[str, ...], ...]:
+        """Modules of one layer grouped as they are computed: one group, one GEMM, one LoRA launch."""
+        return tuple(group for names in FUSED if (group := tuple(name for name in names if name in self.modules)))

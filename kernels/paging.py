@@ -1,0 +1,76 @@
+"""Where keys and values lie, and which of them each token of a batch may see."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+E4M3_MAX = 448.0
+
+
+@dataclass(frozen=True, slots=True)
+class PageStore:
+    """Pages of one layer. K is stored with its tokens last, so that the scores of neighbouring keys are one vector.
+
+    k: [pages, kv_heads, head_dim, page_size], v: [pages, kv_heads, page_size, head_dim]; uint8 e4m3 codes, or float32.
+    k_scale, v_scale: float32 [pages, kv_heads, page_size], value = code * scale; None where k and v are float32.
+    """
+
+    k: Tensor
+    v: Tensor
+    k_scale: Tensor | None
+    v_scale: Tensor | None
+
+    @property
+    def page_size(self) -> int:
+        return self.v.shape[2]
+
+    @property
+    def kv_heads(self) -> int:
+        return self.v.shape[1]
+
+    @property
+    def head_dim(self) -> int:
+        return self.v.shape[3]
+
+
+@dataclass(frozen=True, slots=True)
+class PagedBatch:
+    """The geometry of one step: runs of consecutive tokens, each of one sequence, over that sequence's pages.
+
+    All int32. positions: [tokens]. run_of: [tokens]. run_starts: [runs + 1], where each run's tokens lie in the batch.
+    page_table: [runs, most pages of a run], rows padded with 0 (never read). A token at position p sees keys 0..p.
+    """
+
+    positions: Tensor
+    run_of: Tensor
+    run_starts: Tensor
+    page_table: Tensor
+
+    @property
+    def tokens(self) -> int:
+        return self.positions.shape[0]
+
+    @property
+    def runs(self) -> int:
+        return self.page_table.shape[0]
+
+    @staticmethod
+    def build(
+        starts: Sequence[int], lengths: Sequence[int], pages: Sequence[Sequence[int]], page_size: int, device: str
+    ) -> "PagedBatch":
+        """Run i is tokens [starts[i], starts[i] + lengths[i]) of a sequence whose page table is pages[i]."""
+        used = [-(-(start + length) // page_size) for start, length in zip(starts, lengths, strict=True)]
+        width = max(used, default=0)
+        short = [i for i, need in enumerate(used) if len(pages[i]) < need]
+        assert not short, f"runs {short} have fewer pages than tokens"
+        table = [[*row[:need], *[0] * (width - need)] for row, need in zip(pages, used, strict=True)]
+        counts = torch.tensor(lengths, dtype=torch.int32)
+        first = torch.zeros(len(lengths) + 1, dtype=torch.int32)
+        torch.cumsum(counts, 0, out=first[1:])
+        run_of = torch.repeat_interleave(torch.arange(len(lengths), dtype=torch.int32), counts)
+        within = torch.arange(run_of.shape[0], dtype=torch.int32) - first[run_of]
+        positions = torch.tensor(starts, dtype=torch.int32)[run_of] + within
+        page_table = torch.tensor(table, dtype=torch.int32).reshape(len(lengths), width)
+        return PagedBatch(*(x.to(device) for x in (positions, run_of, first, page_table)))
