@@ -96,5 +96,7 @@ class Postgres:
                 return
             except psycopg.OperationalError:
                 if time.monotonic() > deadline:
-                    raise TimeoutError(f"PostgreSQL did not answer on port {self.port} within {seconds:.0f} s") from None
+                    raise TimeoutError(
+                        f"PostgreSQL did not answer on port {self.port} within {seconds:.0f} s"
+                    ) from None
                 time.sleep(0.05)

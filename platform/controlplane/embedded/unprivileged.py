@@ -25,7 +25,8 @@ def identity_for(*folders: Path) -> Identity:
     if all(_is_reachable(folder) for folder in folders):
         return Identity([], nobody.pw_uid, nobody.pw_gid)
     mapped = ["unshare", "--user", f"--map-user={nobody.pw_uid}", f"--map-group={nobody.pw_gid}"]
-    return Identity(mapped, None, None)
+    # Changing identity forgets the parent-death signal that the supervisor had set: set it again.
+    return Identity([*mapped, "setpriv", "--pdeathsig", "KILL"], None, None)
 
 
 def _is_reachable(folder: Path) -> bool:

@@ -1,0 +1,29 @@
+"""`manage.py prepare_home`: the database's schema, static files and accounts, in one start of Django."""
+
+from argparse import ArgumentParser
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+
+from controlplane.embedded.credentials import Credentials
+from controlplane.embedded.home import Home
+from controlplane.embedded.seed import DEMO_TENANTS, seed_operator, seed_tenant
+
+
+class Command(BaseCommand):
+    help = "Migrate, collect static files, make the operator and (with --demo-data) the demo tenants. Safe to repeat."
+    requires_system_checks: ClassVar[list[str]] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--demo-data", action="store_true")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        call_command("migrate", interactive=False, verbosity=1)
+        call_command("collectstatic", interactive=False, verbosity=1)
+        credentials = Credentials(Home(settings.HOME).secrets)
+        seed_operator(credentials)
+        if options["demo_data"]:
+            for tenant in DEMO_TENANTS:
+                seed_tenant(tenant, credentials)
