@@ -27,7 +27,7 @@ class LoraBank:
 
     def __init__(self, info: ModelInfo, slots: int, max_rank: int, dtype: torch.dtype, device: str) -> None:
         self.slots, self.max_rank = slots, max_rank
-        self._info = info
+        self.dtype, self.device = dtype, device
         self._tables = {
             (layer, site): _table(info, site, slots, dtype, device)
             for layer in range(info.num_layers)

@@ -1,0 +1,108 @@
+"""The specification: every op in plain float32 PyTorch, written to be read. Nothing here is meant to be fast."""
+
+import torch
+from torch import Tensor
+
+from kernels.paging import E4M3_MAX, PagedBatch, PageStore
+
+
+def shrink(x: Tensor, a: Tensor) -> Tensor:
+    """x: [tokens, in], a: [rank, in] -> [tokens, rank]."""
+    return x.float() @ a.float().T
+
+
+def expand(h: Tensor, b: Tensor, scaling: float) -> Tensor:
+    """h: [tokens, rank], b: [out, rank] -> [tokens, out]; scaled last, in float32."""
+    return scaling * (h @ b.float().T)
+
+
+def lora_delta(
+    x: Tensor, slots: list[int | None], adapters: dict[int, list[tuple[Tensor, Tensor, float] | None]], outs: list[int]
+) -> Tensor:
+    """What a fused linear gains from adapters.
+
+    x: [tokens, in]; slots: per token; adapters: slot -> per slice (A [rank, in], B [out, rank], scaling) or None.
+    Returns float32 [tokens, sum(outs)]; zero for tokens of the base model and for slices an adapter leaves alone.
+    """
+    delta = torch.zeros(x.shape[0], sum(outs))
+    for token, slot in enumerate(slots):
+        pieces = [] if slot is None else adapters[slot]
+        first = 0
+        for out, piece in zip(outs, pieces or [None] * len(outs), strict=True):
+            if piece is not None:
+                a, b, scaling = piece
+                delta[token, first : first + out] = expand(shrink(x[token : token + 1], a), b, scaling)[0]
+            first += out
+    return delta
+
+
+def quantise(x: Tensor) -> tuple[Tensor, Tensor]:
+    """x: [..., head_dim] -> e4m3 codes uint8 [..., head_dim] and float32 scales [...], value = code * scale.
+
+    The scale puts the largest magnitude of a head on the largest number of e4m3; rounding is to nearest even.
+    """
+    x = x.float()
+    scale = x.abs().amax(-1) / E4M3_MAX
+    scaled = torch.where(scale[..., None] > 0, x / scale[..., None], 0.0)
+    return scaled.clamp(-E4M3_MAX, E4M3_MAX).to(torch.float8_e4m3fn).view(torch.uint8), scale
+
+
+def dequantise(codes: Tensor, scale: Tensor) -> Tensor:
+    """The inverse of `quantise`, float32."""
+    return codes.view(torch.float8_e4m3fn).float() * scale[..., None]
+
+
+def store(pages: PageStore, batch: PagedBatch, k: Tensor, v: Tensor) -> None:
+    """Write k, v [tokens, kv_heads, head_dim] to the pages of their positions, quantised where the pages are."""
+    for token in range(batch.tokens):
+        position = int(batch.positions[token])
+        page = int(batch.page_table[int(batch.run_of[token]), position // pages.page_size])
+        at = position % pages.page_size
+        if pages.k_scale is None or pages.v_scale is None:
+            pages.k[page, :, :, at], pages.v[page, :, at] = k[token].float(), v[token].float()
+            continue
+        pages.k[page, :, :, at], pages.k_scale[page, :, at] = quantise(k[token])
+        pages.v[page, :, at], pages.v_scale[page, :, at] = quantise(v[token])
+
+
+def load(pages: PageStore, page_ids: Tensor, length: int) -> tuple[Tensor, Tensor]:
+    """The first `length` keys and values of a sequence, float32 [length, kv_heads, head_dim]."""
+    ids = page_ids.long()
+    k, v = pages.k[ids].permute(0, 3, 1, 2), pages.v[ids].permute(0, 2, 1, 3)
+    if pages.k_scale is not None and pages.v_scale is not None:
+        k = dequantise(k.contiguous(), pages.k_scale[ids].permute(0, 2, 1))
+        v = dequantise(v.contiguous(), pages.v_scale[ids].permute(0, 2, 1))
+    return k.flatten(0, 1)[:length], v.flatten(0, 1)[:length]
+
+
+def paged_attention(q: Tensor, pages: PageStore, batch: PagedBatch, softmax_scale: float) -> Tensor:
+    """q: [tokens, q_heads, head_dim] -> float32, same shape. Causal by position; q_heads / kv_heads share a K/V head."""
+    out = torch.empty(q.shape, dtype=torch.float32)
+    group = q.shape[1] // pages.kv_heads
+    for token in range(batch.tokens):
+        length = int(batch.positions[token]) + 1
+        row = batch.page_table[int(batch.run_of[token])][: -(-length // pages.page_size)]
+        k, v = load(pages, row, length)
+        for head in range(q.shape[1]):
+            scores = (k[:, head // group] @ q[token, head].float()) * softmax_scale
+            out[token, head] = torch.softmax(scores, 0) @ v[:, head // group]
+    return out
+
+
+def rope(x: Tensor, positions: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate x [tokens, heads, head_dim] by its positions, halves as pairs. cos, sin: float32 [context, head_dim / 2]."""
+    c, s = cos[positions.long()][:, None], sin[positions.long()][:, None]
+    first, second = x.float().chunk(2, -1)
+    return torch.cat([first * c - second * s, second * c + first * s], -1)
+
+
+def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
+    """x: [tokens, hidden] -> float32."""
+    x = x.float()
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight.float()
+
+
+def silu_mul(gate_up: Tensor) -> Tensor:
+    """gate_up: [tokens, 2 * ffn], gate first -> float32 [tokens, ffn]."""
+    gate, up = gate_up.float().chunk(2, -1)
+    return gate * torch.sigmoid(gate) * up

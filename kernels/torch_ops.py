@@ -1,0 +1,82 @@
+"""The ops of a decoder layer in vectorised torch: any device, no compiler. The fallback, and the way onto a GPU."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from kernels import reference
+from kernels.adapter_table import AdapterTable
+from kernels.paging import PagedBatch, PageStore
+from kernels.segments import Segments
+
+
+class TorchOps:
+    """Same contract as `kernels.cpu.ops.CpuOps`; outputs in the dtype of the weights."""
+
+    name = "torch"
+    chunk = 64
+
+    def linear(self, x: Tensor, weight: Tensor) -> Tensor:
+        """x: [tokens, in], weight: [out, in] -> [tokens, out]."""
+        return functional.linear(x, weight)
+
+    def add_norm(self, residual: Tensor, delta: Tensor | None, weight: Tensor, eps: float) -> Tensor:
+        """residual (float32 [tokens, hidden]) += delta, in place; returns its RMS norm in the dtype of weight."""
+        if delta is not None:
+            residual += delta.float()
+        return reference.rms_norm(residual, weight, eps).to(weight.dtype)
+
+    def silu_mul(self, gate_up: Tensor) -> Tensor:
+        """[tokens, 2 * ffn], gate first -> [tokens, ffn]."""
+        return reference.silu_mul(gate_up).to(gate_up.dtype)
+
+    def rope_and_store(self, qkv: Tensor, cos: Tensor, sin: Tensor, pages: PageStore, batch: PagedBatch) -> Tensor:
+        """qkv: [tokens, (q_heads + 2 * kv_heads) * head_dim]. Stores rotated k, and v; returns rotated q, float32."""
+        heads = qkv.view(batch.tokens, -1, pages.head_dim)
+        kv = pages.kv_heads
+        q, k, v = heads.split([heads.shape[1] - 2 * kv, kv, kv], 1)
+        positions = batch.positions.long()
+        ids = batch.page_table[batch.run_of.long(), positions // pages.page_size].long()
+        at = positions % pages.page_size
+        _put(pages, ids, at, reference.rope(k, positions, cos, sin), v.float())
+        return reference.rope(q, positions, cos, sin)
+
+    def attention(self, q: Tensor, pages: PageStore, batch: PagedBatch, softmax_scale: float, out: Tensor) -> Tensor:
+        """q: float32 [tokens, q_heads, head_dim]. Fills and returns out [tokens, q_heads * head_dim]."""
+        firsts = batch.run_starts.tolist()
+        for run in range(batch.runs):
+            rows = slice(firsts[run], firsts[run + 1])
+            out[rows] = _attend(q[rows], pages, batch.page_table[run], batch.positions[rows], softmax_scale)
+        return out
+
+    def add_lora(self, y: Tensor, x: Tensor, table: AdapterTable, segments: Segments) -> None:
+        """y [tokens, sum(outs)] += scaling * B (A x), for the rows that segments name."""
+        chunks = zip(segments.slots.tolist(), segments.starts.tolist(), segments.lengths.tolist(), strict=True)
+        for slot, start, length in chunks:
+            rows = segments.order[start : start + length].long()
+            first = 0
+            for piece, out in enumerate(table.outs):
+                entry = table.weights.get((slot, piece))
+                if entry is not None:
+                    a, b, scaling = entry
+                    delta = scaling * (x[rows].float() @ a.float().T @ b.float())
+                    y[rows, first : first + out] = (y[rows, first : first + out].float() + delta).to(y.dtype)
+                first += out
+
+
+def _put(pages: PageStore, ids: Tensor, at: Tensor, k: Tensor, v: Tensor) -> None:
+    if pages.k_scale is None or pages.v_scale is None:
+        pages.k[ids, :, :, at], pages.v[ids, :, at] = k, v
+        return
+    pages.k[ids, :, :, at], pages.k_scale[ids, :, at] = reference.quantise(k)
+    pages.v[ids, :, at], pages.v_scale[ids, :, at] = reference.quantise(v)
+
+
+def _attend(q: Tensor, pages: PageStore, row: Tensor, positions: Tensor, softmax_scale: float) -> Tensor:
+    length = int(positions[-1]) + 1
+    k, v = reference.load(pages, row[: -(-length // pages.page_size)], length)
+    grouped = q.unflatten(1, (pages.kv_heads, -1))
+    scores = torch.einsum("thgd,khd->hgtk", grouped, k) * softmax_scale
+    hidden = torch.arange(length, device=q.device)[None] > positions[:, None]
+    weights = scores.masked_fill(hidden, float("-inf")).softmax(-1)
+    return torch.einsum("hgtk,khd->thgd", weights, v).flatten(1)
