@@ -92,8 +92,8 @@ class Blueprint:
 
     def engine(self) -> Child:
         command = [
-            sys.executable, "-m", "engine", "--model", str(self.options.model), "--home", str(self.home.path / "engine"),
-            "--url", self.engine_url, "--device", self.options.device,
+            sys.executable, "-m", "engine", "--model", str(self.options.model), "--url", self.engine_url,
+            "--home", str(self.home.path / "engine"), "--device", self.options.device,
         ]  # fmt: skip
         return Child(
             name="engine",

@@ -45,7 +45,7 @@ class Running:
             self._process = subprocess.Popen(
                 child.command, env=child.env, cwd=child.cwd, user=child.uid, group=child.gid,
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                start_new_session=True, preexec_fn=_die_with_parent,  # noqa: PLW1509  # one thread forks
+                start_new_session=True, preexec_fn=_die_with_parent,  # one thread forks
             )  # fmt: skip
 
     @property

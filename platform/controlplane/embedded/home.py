@@ -83,7 +83,7 @@ class Home:
             self.stack_file.unlink()
 
     def socket_path(self) -> Path:
-        """Where the engine's socket goes: in the home, or in a private folder of /tmp when the path would be too long."""
+        """Where the engine's socket goes: in the home, or in a private folder of /tmp when that is too long."""
         wanted = self.run / "engine.sock"
         if len(os.fsencode(wanted)) <= LONGEST_SOCKET_PATH:
             return wanted

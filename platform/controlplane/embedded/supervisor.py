@@ -141,7 +141,7 @@ class Supervisor:
         place.due = now + place.delay
         place.running = None
         say(
-            f"{place.child.name} {exit_in_words(code)}: restarting in {place.delay:.1f} s (see logs/{place.child.name}.log)"
+            f"{place.child.name} {exit_in_words(code)}: restarting in {place.delay:.1f} s (logs/{place.child.name}.log)"
         )
 
     def _last_words(self, name: str) -> str:

@@ -1,7 +1,7 @@
 """`manage.py prepare_home`: the database's schema, static files and accounts, in one start of Django."""
 
 from argparse import ArgumentParser
-from typing import Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
@@ -14,7 +14,7 @@ from controlplane.embedded.seed import DEMO_TENANTS, seed_operator, seed_tenant
 
 class Command(BaseCommand):
     help = "Migrate, collect static files, make the operator and (with --demo-data) the demo tenants. Safe to repeat."
-    requires_system_checks: ClassVar[list[str]] = []
+    requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--demo-data", action="store_true")

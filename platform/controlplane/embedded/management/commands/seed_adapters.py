@@ -1,7 +1,7 @@
 """`manage.py seed_adapters`: the demo adapters go through the same door as a tenant's own: upload, check, publish."""
 
 import logging
-from typing import Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 class Command(BaseCommand):
     help = "Upload the demo adapters of Acme and Globex through the running console's API, where they are missing."
-    requires_system_checks: ClassVar[list[str]] = []
+    requires_system_checks = ()
 
     def handle(self, *args: Any, **options: Any) -> None:
         credentials = Credentials(Home(settings.HOME).secrets)

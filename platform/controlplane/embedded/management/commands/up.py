@@ -2,7 +2,7 @@
 
 import sys
 from argparse import ArgumentParser
-from typing import Any, ClassVar
+from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
@@ -19,7 +19,7 @@ from controlplane.embedded.terminal import complain, say, show
 
 class Command(BaseCommand):
     help = "Run PostgreSQL, Valkey, engine, worker, console and door under one supervisor, until Ctrl-C."
-    requires_system_checks: ClassVar[list[str]] = []  # the database is one of the children
+    requires_system_checks = ()  # the database is one of the children
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--no-demo-data", action="store_true", help="make no demo tenants, only the operator")
