@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from engine.cache.prefix import Node
 from engine.protocol import AdapterRef, Sampling
 
 
@@ -11,6 +12,9 @@ class Sequence:
     `computed_len` of them have K/V in `pages`. `prompt_len` never changes, also when a preempted sequence comes back.
 
     slot: adapter slot while running, None = base model. pages: page table; page i holds tokens [i*size, (i+1)*size).
+    max_len: tokens it may grow to. arrival: seniority, kept when preempted. node: the locked node of the prefix cache.
+    metered_cached_len: `cached_len` of the first admission, None before it: what preemption does is not the tenant's.
+    skipped: plans that passed it over because no adapter slot was free.
     """
 
     request_id: str
@@ -25,6 +29,11 @@ class Sequence:
     cached_len: int = 0
     computed_len: int = 0
     device_ns: int = 0
+    max_len: int = 0
+    arrival: int = 0
+    node: Node | None = None
+    metered_cached_len: int | None = None
+    skipped: int = 0
 
     @property
     def completion_len(self) -> int:

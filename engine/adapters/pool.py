@@ -1,0 +1,181 @@
+"""Adapter slots of the device: acquire, release, evict. Loading happens behind the step loop's back."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import count
+from typing import Protocol
+
+from engine.adapters.bank import LoraWeights
+from engine.protocol import AdapterRef
+
+Weights = Mapping[tuple[int, str], LoraWeights]
+LOADERS = 2
+
+
+class AdapterUnavailable(Exception):
+    """The adapter cannot be served. permanent: loading it again would end the same way."""
+
+    def __init__(self, message: str, *, permanent: bool) -> None:
+        super().__init__(message)
+        self.permanent = permanent
+
+
+class Bank(Protocol):
+    """What the pool asks of `engine.adapters.bank.LoraBank`."""
+
+    def write(self, slot: int, weights: Weights) -> None: ...
+    def clear(self, slot: int) -> None: ...
+
+
+@dataclass(slots=True)
+class _Slot:
+    index: int
+    digest: str | None = None
+    users: int = 0
+    last_used: int = 0
+
+
+@dataclass(slots=True)
+class _HostCopy:
+    weights: Weights
+    size: int
+    round: int
+
+
+class AdapterPool:
+    """An adapter is its content digest. It is in a slot, in host memory, on its way, or nowhere.
+
+    All methods belong to the step thread; only `load` runs elsewhere. A slot is written inside `acquire`, which the
+    scheduler calls between steps.
+    """
+
+    def __init__(self, bank: Bank, slots: int, load: Callable[[AdapterRef], Weights], host_bytes: int = 1 << 30) -> None:
+        self._bank, self._load, self._host_bytes = bank, load, host_bytes
+        self._slots = [_Slot(index) for index in range(slots)]
+        self._slot_of: dict[str, _Slot] = {}
+        self._reserved: dict[int, str] = {}
+        self._host: OrderedDict[str, _HostCopy] = OrderedDict()
+        self._loading: dict[str, Future[Weights]] = {}
+        self._failures: dict[str, AdapterUnavailable] = {}
+        self._loaders = ThreadPoolExecutor(LOADERS, thread_name_prefix="adapter-load")
+        self._clock = count(1)
+        self._round = 0
+
+    @property
+    def is_loading(self) -> bool:
+        return bool(self._loading)
+
+    def prefetch(self, adapter: AdapterRef) -> None:
+        """Start the load unless the weights are here, on their way, or host memory is full of others that wait."""
+        digest = adapter.digest
+        if digest in self._slot_of or digest in self._host or digest in self._loading:
+            return
+        awaited = sum(copy.size for copy in self._host.values() if copy.round == self._round)
+        if len(self._loading) < LOADERS and awaited < self._host_bytes:
+            self._loading[digest] = self._loaders.submit(self._load, adapter)
+
+    def acquire(self, adapter: AdapterRef) -> int | None:
+        """The adapter's slot, counted as used once more. None: not now (it loads, or every slot is in use)."""
+        self._collect()
+        slot = self._slot_of.get(adapter.digest) or self._fill(adapter)
+        if slot is None or self._reserved.get(slot.index, adapter.digest) != adapter.digest:
+            return None
+        slot.users += 1
+        slot.last_used = next(self._clock)
+        return slot.index
+
+    def release(self, slot: int) -> None:
+        assert self._slots[slot].users > 0, f"slot {slot} released more often than acquired"
+        self._slots[slot].users -= 1
+
+    def reserve(self, digests: list[str]) -> None:
+        """Drain one slot for each of these adapters: nobody else may acquire it. Replaces the last reservation.
+
+        The slot with the fewest users is drained; being drained, its users only get fewer, so it does become idle.
+        """
+        self._collect()
+        self._round += 1
+        self._reserved = {}
+        for digest in digests:
+            rest = [slot for slot in self._slots if slot.index not in self._reserved]
+            if digest in self._host and digest not in self._slot_of and rest:
+                chosen = min(rest, key=lambda slot: (slot.users, slot.index))
+                self._reserved[chosen.index] = digest
+
+    def take_failures(self) -> dict[str, AdapterUnavailable]:
+        """Loads that failed since the last call, by digest. A later request for the same adapter tries again."""
+        self._collect()
+        failures, self._failures = self._failures, {}
+        return failures
+
+    def close(self) -> None:
+        self._loaders.shutdown(wait=False, cancel_futures=True)
+
+    def check_integrity(self) -> None:
+        held = {slot.digest: slot for slot in self._slots if slot.digest is not None}
+        assert held == self._slot_of
+        assert all(slot.users >= 0 for slot in self._slots)
+        assert all(slot.digest is not None for slot in self._slots if slot.users)
+        assert not self._loading.keys() & (self._host.keys() | self._slot_of.keys())
+
+    def users(self, slot: int) -> int:
+        return self._slots[slot].users
+
+    def _fill(self, adapter: AdapterRef) -> _Slot | None:
+        """Write the adapter into an idle slot: an empty one, else the one that was idle longest."""
+        digest = adapter.digest
+        copy = self._host.get(digest)
+        if copy is None:
+            self.prefetch(adapter)
+            return None
+        copy.round = self._round
+        self._host.move_to_end(digest)
+        idle = [s for s in self._slots if not s.users and self._reserved.get(s.index, digest) == digest]
+        if not idle:
+            return None
+        slot = min(idle, key=lambda s: (s.digest is not None, s.last_used))
+        self._empty(slot)
+        try:
+            self._bank.write(slot.index, copy.weights)
+        except Exception as error:  # whatever the device says, it is this adapter's trouble and nobody else's
+            self._bank.clear(slot.index)
+            del self._host[digest]
+            self._failures[digest] = AdapterUnavailable(f"its weights do not fit the device: {error}", permanent=False)
+            return None
+        slot.digest = digest
+        self._slot_of[digest] = slot
+        return slot
+
+    def _empty(self, slot: _Slot) -> None:
+        if slot.digest is not None:
+            self._bank.clear(slot.index)
+            del self._slot_of[slot.digest]
+            slot.digest = None
+
+    def _collect(self) -> None:
+        """Take over what the loaders have finished."""
+        for digest in [digest for digest, future in self._loading.items() if future.done()]:
+            future = self._loading.pop(digest)
+            error = future.exception()
+            if error is None:
+                weights = future.result()
+                size = sum(lora.a.nbytes + lora.b.nbytes for lora in weights.values())
+                self._host[digest] = _HostCopy(weights, size, self._round)
+                self._trim()
+            elif isinstance(error, AdapterUnavailable):
+                self._failures[digest] = error
+            else:
+                message = f"loading it failed: {type(error).__name__}: {error}"
+                self._failures[digest] = AdapterUnavailable(message, permanent=False)
+
+    def _trim(self) -> None:
+        """Forget the copies that nobody has asked for longest, but never one that a waiting sequence asked for."""
+        total = sum(copy.size for copy in self._host.values())
+        for digest, copy in list(self._host.items()):
+            if total <= self._host_bytes:
+                return
+            if copy.round < self._round - 1:
+                total -= copy.size
+                del self._host[digest]

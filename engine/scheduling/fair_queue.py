@@ -1,0 +1,93 @@
+"""Whose turn it is: waiting sequences by tenant, ordered by the service each tenant has received."""
+
+import heapq
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from engine.scheduling.sequence import Sequence
+
+
+@dataclass(slots=True)
+class _Tenant:
+    virtual_tokens: int
+    present: int = 0  # sequences waiting or running
+    waiting: OrderedDict[str, Sequence] = field(default_factory=OrderedDict)
+
+
+class FairQueue:
+    """Virtual token counters (Sheng et al., "Fairness in Serving Large Language Models", 2024).
+
+    The tenant with the least counter is next. A tenant that was away is lifted to the least counter of those present,
+    so that idleness earns no credit. Within a tenant: first come, first served.
+    """
+
+    def __init__(self) -> None:
+        self._tenants: dict[str, _Tenant] = {}
+        self._floor = 0
+
+    def __len__(self) -> int:
+        return sum(len(tenant.waiting) for tenant in self._tenants.values())
+
+    def join(self, sequence: Sequence) -> None:
+        """A new sequence waits at the end of its tenant's line."""
+        tenant = self._tenants.get(sequence.tenant)
+        if tenant is None or not tenant.present:
+            self._forget_absent()
+            served = tenant.virtual_tokens if tenant else 0
+            tenant = self._tenants[sequence.tenant] = _Tenant(max(served, self._least()))
+        tenant.present += 1
+        tenant.waiting[sequence.request_id] = sequence
+
+    def take(self, sequence: Sequence) -> None:
+        """It runs now."""
+        del self._tenants[sequence.tenant].waiting[sequence.request_id]
+
+    def give_back(self, sequence: Sequence) -> None:
+        """It was preempted: it waits again, at the head of its tenant's line."""
+        waiting = self._tenants[sequence.tenant].waiting
+        waiting[sequence.request_id] = sequence
+        waiting.move_to_end(sequence.request_id, last=False)
+
+    def leave(self, sequence: Sequence) -> None:
+        """It ended, waiting or running."""
+        tenant = self._tenants[sequence.tenant]
+        self._least()
+        tenant.waiting.pop(sequence.request_id, None)
+        tenant.present -= 1
+
+    def charge(self, sequence: Sequence, virtual_tokens: int) -> None:
+        """Count service received by the sequence's tenant."""
+        self._tenants[sequence.tenant].virtual_tokens += virtual_tokens
+
+    def turns(self) -> Iterator[Sequence]:
+        """Waiting sequences in the order of their turn. `take` and `charge` between two of them count at once."""
+        lines = {name: iter(list(tenant.waiting.values())) for name, tenant in self._tenants.items() if tenant.waiting}
+        heap = [(self._tenants[name].virtual_tokens, name) for name in lines]
+        heapq.heapify(heap)
+        while heap:
+            _, name = heap[0]
+            sequence = next(lines[name], None)
+            if sequence is None:
+                heapq.heappop(heap)
+                continue
+            yield sequence
+            heapq.heapreplace(heap, (self._tenants[name].virtual_tokens, name))
+
+    def check_integrity(self) -> None:
+        for name, tenant in self._tenants.items():
+            assert tenant.present >= len(tenant.waiting), name
+            assert all(sequence.tenant == name for sequence in tenant.waiting.values())
+
+    def _least(self) -> int:
+        """The least counter among tenants present; it never falls, and stays while nobody is there."""
+        present = [tenant.virtual_tokens for tenant in self._tenants.values() if tenant.present]
+        self._floor = max(self._floor, min(present, default=self._floor))
+        return self._floor
+
+    def _forget_absent(self) -> None:
+        """Drop counters that lifting would replace anyway."""
+        floor = self._least()
+        gone = [name for name, t in self._tenants.items() if not t.present and t.virtual_tokens <= floor]
+        for name in gone:
+            del self._tenants[name]
