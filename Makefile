@@ -1,0 +1,54 @@
+# Every target sets up what it needs; a set-up that is up to date costs well under a second.
+
+.DEFAULT_GOAL := help
+.PHONY: help setup up demo test check bench lock clean
+
+# The newest of these that is at least 3.11; python3 first, because that is the one people expect.
+PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+RUN := .venv/bin/python
+SETUP = @test -n "$(PYTHON)" || { echo "Veneer needs Python 3.11 or newer; none of python3, python3.11, python3.12, python3.13 is." >&2; exit 1; }; \
+	$(PYTHON) -m setup
+NPM = $(RUN) -m setup.npm
+
+help:  ## this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+setup:  ## install everything that the stack needs
+	$(SETUP)
+
+up:  ## run the whole stack on this machine until Ctrl-C
+	$(SETUP)
+	@exec $(RUN) manage.py up
+
+demo:  ## tell the whole story without hands, in a throw-away home
+	$(SETUP) --dev --browser
+	@exec $(RUN) manage.py demo $(DEMO)
+
+test:  ## every test, against real PostgreSQL and Valkey, with a real browser
+	$(SETUP) --dev --browser
+	$(RUN) -m pytest $(PYTEST)
+
+check:  ## style, types, import contracts, schema, migrations, frontend
+	$(SETUP) --dev
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+	.venv/bin/lint-imports
+	$(RUN) manage.py spectacular --fail-on-warn --validate --file /dev/null
+	$(RUN) manage.py makemigrations --check --dry-run
+	$(NPM) run typecheck
+	$(NPM) run lint
+	$(NPM) run test
+
+bench:  ## the benchmarks, ours and the peers'
+	$(SETUP) --dev
+	$(RUN) -m benchmarks $(BENCH)
+
+lock:  ## renew requirements/*.txt from pyproject.toml
+	$(SETUP) --dev
+	$(RUN) -m setup.lock
+
+clean:  ## remove builds and caches; the data in .veneer stays
+	rm -rf .venv frontend/dist frontend/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
