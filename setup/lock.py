@@ -9,7 +9,8 @@ from setup.paths import PYTHON, REQUIREMENTS, ROOT
 TOOL = "pip-tools==7.6.2"
 COMMON = (
     "--quiet", "--strip-extras", "--no-header", "--no-emit-index-url", "--no-emit-find-links",
-    "--annotation-style", "line", "--unsafe-package", "torch", "--unsafe-package", "triton", "--constraint", "requirements/torch.txt",
+    "--annotation-style", "line", "--unsafe-package", "torch", "--unsafe-package", "triton",
+    "--constraint", "requirements/torch.txt",
 )  # fmt: skip
 
 

@@ -29,7 +29,9 @@ class Line:
             print(f"\r\033[K{text[:110]}", end="", flush=True)
         elif time.monotonic() - self._last_logged > LOG_INTERVAL:
             self._last_logged = time.monotonic()
-            print(f"  {self._title:<18} {f'{share:.0%}, ' if total else ''}{self.seconds:.0f} s: {note}", flush=True)
+            print(
+                f"  {self._title:<18} {f'{share:.0%}, ' if total else ''}{self.seconds:.0f} s: {note[:80]}", flush=True
+            )
 
     def finish(self, note: str = "") -> None:
         self._clear()
