@@ -12,6 +12,7 @@ from tenants.permissions import role_can, scopes_can
 from tenants.sql import run_sync
 
 TENANT_HEADER = "X-Veneer-Tenant"
+CSRF_REMEDY = "The page is out of date: reload it. Programs send the cookie `csrftoken` back as header X-CSRFToken."
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,12 @@ class SessionAuthentication(authentication.SessionAuthentication):
         assert isinstance(user, User)
         return caller_for(user, request.headers.get(TENANT_HEADER)), None
 
+    def enforce_csrf(self, request: Request | HttpRequest) -> None:
+        try:
+            super().enforce_csrf(request)  # type: ignore[arg-type]
+        except exceptions.PermissionDenied:
+            raise exceptions.PermissionDenied(CSRF_REMEDY, code="csrf_failed") from None
+
 
 def caller_for(user: User, tenant_id: str | None) -> Caller:
     """The person in the tenant asked for, or in their first. Foreign and missing tenants are both NotFound."""
@@ -82,6 +89,8 @@ class KeyAuthentication(authentication.BaseAuthentication):
                 code="invalid_api_key",
             ) from None
         tenant = Tenant.objects.get(id=principal.tenant_id)
+        if request.headers.get(TENANT_HEADER, tenant.id) != tenant.id:
+            raise exceptions.NotFound(f"{TENANT_HEADER}: the key belongs to another tenant; leave the header out")
         return Caller(actor=principal.key_id, tenant=tenant, scopes=principal.scopes), None
 
     def authenticate_header(self, request: Request) -> str:

@@ -14,7 +14,7 @@ from tenants.sql import Plan, Query
 
 
 class InvalidKey(Exception):
-    """Malformed, unknown, expired, revoked or of a closed tenant: one answer for all, so that none can be told apart."""
+    """Malformed, unknown, expired, revoked or of a closed tenant: one answer, so that none can be told apart."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,12 @@ def issue_key(
     actor: User | None,
     expires_at: datetime | None = None,
     hidden: bool = False,
+    issuer: str | None = None,
 ) -> tuple[ApiKey, str]:
-    """A new key and its text, which exists nowhere else and cannot be shown again."""
+    """A new key and its text, which exists nowhere else and cannot be shown again.
+
+    actor: the person who asked. issuer: what the audit names where no person did (`key_...`); default "system".
+    """
     text = new_key_text()
     version = newest_pepper()
     digest = digest_of(text.raw, version)
@@ -77,7 +81,8 @@ def issue_key(
             scopes=list(scopes), created_by=actor, expires_at=expires_at, hidden=hidden,
         )  # fmt: skip
     details = {"name": name, "scopes": list(scopes), "hidden": hidden}
-    record_audit(tenant=tenant, actor=actor.id if actor else "system", action="key.issue", target=key.id, details=details)
+    by = actor.id if actor else issuer or "system"
+    record_audit(tenant=tenant, actor=by, action="key.issue", target=key.id, details=details)
     return key, text.raw
 
 

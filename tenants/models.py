@@ -48,6 +48,14 @@ class UserManager(BaseUserManager["User"]):
         user.save(using=self._db)
         return user
 
+    @classmethod
+    def normalize_email(cls, email: str | None) -> str:
+        """Nobody remembers how they capitalised their address, and two people never differ by that."""
+        return (email or "").strip().lower()
+
+    def get_by_natural_key(self, username: str | None) -> "User":
+        return self.get(email=self.normalize_email(username))
+
 
 class User(AbstractBaseUser):
     """A person. An operator runs the platform and belongs to no tenant by virtue of that."""
@@ -124,3 +132,17 @@ class AuditRow(models.Model):
     target = models.CharField(max_length=64)
     details = models.JSONField(default=dict)
     at = models.DateTimeField(db_default=Now(), editable=False)
+
+
+class SignInAttempts(models.Model):
+    """Sign-ins tried for an account from an address since `since`; `tenants.lockout` counts and forgets them."""
+
+    account = models.CharField(max_length=64)  # SHA-256 of the address typed
+    address = models.CharField(max_length=64)
+    attempts = models.IntegerField()
+    since = models.DateTimeField()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["account", "address"], name="one_count_per_account_and_address"),
+        ]

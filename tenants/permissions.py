@@ -1,5 +1,6 @@
 """What each role may do in its tenant, and what a key's scope may do. One table, deny by default."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from tenants.models import Role
@@ -29,10 +30,15 @@ ROLE_ACTIONS: Final[dict[str, frozenset[str]]] = {
 }
 SCOPE_ACTIONS: Final[dict[str, frozenset[str]]] = {
     "inference": frozenset({"inference"}),
-    "manage": frozenset({"adapters:read", "adapters:write", "keys:read", "keys:write", "members:read"}),
+    "manage": frozenset({"adapters:read", "adapters:write", "keys:read", "keys:write"}),
     "usage:read": frozenset({"usage:read", "billing:read"}),
 }
 SCOPES: Final = tuple(SCOPE_ACTIONS)
+
+
+def actions_of(scopes: Iterable[str]) -> frozenset[str]:
+    """Everything a key with these scopes may do."""
+    return frozenset().union(*(SCOPE_ACTIONS[scope] for scope in scopes))
 
 
 def role_can(role: str, action: str) -> bool:

@@ -1,0 +1,133 @@
+"""Reads. The door's are plans (it is asynchronous); the management API's are querysets."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db.models import Prefetch, QuerySet
+
+from controlplane.adapters.models import Adapter, AdapterVersion, AliasSplit
+from controlplane.adapters.states import State
+from controlplane.errors import NotFound
+from tenants.models import Tenant
+from tenants.sql import Plan, Query, Row
+
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,8}")
+
+
+@dataclass(frozen=True)
+class ResolvedAdapter:
+    """A version that may be served now. name: with its number, as in `pirate@2`. uri: where the engine fetches it."""
+
+    adapter_id: str
+    version_id: str
+    name: str
+    uri: str
+    digest: str
+    rank: int
+    base_model: str
+
+
+@dataclass(frozen=True)
+class ListedModel:
+    """What `/v1/models` says of an adapter. id: its name. version_id: the one most of its requests go to."""
+
+    id: str
+    version_id: str
+    created: datetime
+    base_model: str
+
+
+_COLUMNS = """
+SELECT a.id AS adapter_id, a.name, a.base_model, v.id AS version_id, v.number, v.uri, v.digest, v.rank
+"""
+_BY_NUMBER = f"""
+{_COLUMNS}, 1 AS weight
+FROM adapters_adapter a JOIN adapters_adapterversion v ON v.adapter_id = a.id
+WHERE a.tenant_id = %(tenant)s AND a.name = %(name)s AND a.deleted_at IS NULL
+  AND v.number = %(number)s AND v.state = 'ready'
+"""
+_BY_ALIAS = f"""
+{_COLUMNS}, s.weight
+FROM adapters_adapter a JOIN adapters_aliassplit s ON s.adapter_id = a.id
+  JOIN adapters_adapterversion v ON v.id = s.version_id
+WHERE a.tenant_id = %(tenant)s AND a.name = %(name)s AND a.deleted_at IS NULL AND v.state = 'ready'
+ORDER BY v.number
+"""
+_LISTED = """
+SELECT DISTINCT ON (a.name) a.name, a.base_model, v.id AS version_id, v.ready_at
+FROM adapters_adapter a JOIN adapters_aliassplit s ON s.adapter_id = a.id
+  JOIN adapters_adapterversion v ON v.id = s.version_id
+WHERE a.tenant_id = %(tenant)s AND a.deleted_at IS NULL AND v.state = 'ready'
+ORDER BY a.name, s.weight DESC, v.number DESC
+"""
+
+
+def resolve_model(*, tenant_id: str, model: str, pick: float) -> Plan[ResolvedAdapter | None]:
+    """`pirate` or `pirate@2` of this tenant; None when it has no such adapter, or none that is ready.
+
+    pick: in [0, 1), chooses between the versions of a split: the same pick, the same version.
+    """
+    name, at, number = model.partition("@")
+    params: dict[str, object] = {"tenant": tenant_id, "name": name}
+    if "\x00" in name or (at and not _NUMBER.fullmatch(number)):
+        return None
+    rows = yield Query(_BY_NUMBER, params | {"number": int(number)}) if at else Query(_BY_ALIAS, params)
+    if not rows:
+        return None
+    row = _picked(rows, pick)
+    return ResolvedAdapter(
+        adapter_id=row["adapter_id"],
+        version_id=row["version_id"],
+        name=f"{row['name']}@{row['number']}",
+        uri=row["uri"],
+        digest=row["digest"],
+        rank=row["rank"],
+        base_model=row["base_model"],
+    )
+
+
+def _picked(rows: list[Row], pick: float) -> Row:
+    left = pick * sum(row["weight"] for row in rows)
+    for row in rows:
+        left -= row["weight"]
+        if left < 0:
+            return row
+    return rows[-1]
+
+
+def listed_models(*, tenant_id: str) -> Plan[list[ListedModel]]:
+    """The names that answer now, by name."""
+    rows = yield Query(_LISTED, {"tenant": tenant_id})
+    return [ListedModel(row["name"], row["version_id"], row["ready_at"], row["base_model"]) for row in rows]
+
+
+# --- management API: inside tenant_scope(tenant.id) ---------------------------------------------------------------
+
+
+def adapters_of(tenant: Tenant) -> QuerySet[Adapter]:
+    """With everything a page shows of them, in a fixed number of queries."""
+    return Adapter.objects.filter(tenant=tenant, deleted_at=None).prefetch_related(
+        Prefetch("versions", _with_parts(AdapterVersion.objects.all())),
+        Prefetch("splits", AliasSplit.objects.select_related("version").order_by("version__number")),
+    )
+
+
+def adapter_of(tenant: Tenant, adapter_id: str) -> Adapter:
+    found = adapters_of(tenant).filter(id=adapter_id).first()
+    if found is None:
+        raise NotFound(f"There is no adapter {adapter_id}.")
+    return found
+
+
+def version_of(tenant: Tenant, version_id: str) -> AdapterVersion:
+    found = _with_parts(AdapterVersion.objects.filter(tenant=tenant, id=version_id)).first()
+    if found is None:
+        raise NotFound(f"There is no version {version_id}.")
+    return found
+
+
+def _with_parts(versions: QuerySet[AdapterVersion]) -> QuerySet[AdapterVersion]:
+    live = versions.filter(state__in=State.live())
+    return live.prefetch_related("files__parts").order_by("-number")

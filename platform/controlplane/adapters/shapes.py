@@ -1,0 +1,107 @@
+"""How adapters and versions look on the wire; several views answer with them."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from controlplane.adapters.models import Adapter, AdapterVersion, VersionFile
+from controlplane.adapters.ranges import total
+from controlplane.adapters.states import State
+from controlplane.adapters.uploads import ranges_of
+
+
+@extend_schema_field({"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2})
+class RangeField(serializers.ListField):
+    """[start, end): the end is exclusive."""
+
+
+class ProblemShape(serializers.Serializer[Any]):
+    code = serializers.CharField()
+    where = serializers.CharField()
+    found = serializers.CharField()
+    expected = serializers.CharField()
+    remedy = serializers.CharField()
+
+
+class ReportShape(serializers.Serializer[Any]):
+    problems = ProblemShape(many=True)
+    summary = serializers.CharField()
+
+
+class StoredShape(serializers.Serializer[Any]):
+    """What of a file is durably stored."""
+
+    received_bytes = serializers.IntegerField()
+    ranges = serializers.ListField(child=RangeField())
+
+
+class VersionFileShape(StoredShape):
+    name = serializers.CharField()
+    size = serializers.IntegerField()
+    sha256 = serializers.CharField()
+
+
+class VersionShape(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    number = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=State.live())
+    digest = serializers.CharField(allow_null=True)
+    rank = serializers.IntegerField(allow_null=True)
+    size_bytes = serializers.IntegerField()
+    target_modules = serializers.ListField(child=serializers.CharField())
+    created_at = serializers.DateTimeField()
+    ready_at = serializers.DateTimeField(allow_null=True)
+    report = ReportShape(allow_null=True)
+    files = VersionFileShape(many=True)
+
+
+class SplitShape(serializers.Serializer[Any]):
+    version = serializers.IntegerField(min_value=1)
+    weight = serializers.IntegerField(min_value=1, max_value=10_000)
+
+
+class AliasShape(serializers.Serializer[Any]):
+    splits = SplitShape(many=True)
+    follows_newest = serializers.BooleanField()
+
+
+class AdapterShape(serializers.Serializer[Any]):
+    """state: that of the newest version; `empty` where there is none. alias: null until a version is ready."""
+
+    id = serializers.CharField()
+    name = serializers.CharField()
+    base_model = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    state = serializers.ChoiceField(choices=["empty", *State.live()])
+    alias = AliasShape(allow_null=True)
+    versions = VersionShape(many=True)
+
+
+def stored_body(ranges: list[Any]) -> dict[str, Any]:
+    return {"received_bytes": total(ranges), "ranges": [[r.start, r.end] for r in ranges]}
+
+
+def _file_body(file: VersionFile) -> dict[str, Any]:
+    return {"name": file.name, "size": file.size, "sha256": file.sha256, **stored_body(ranges_of(file))}
+
+
+def version_body(version: AdapterVersion) -> dict[str, Any]:
+    files = sorted(version.files.all(), key=lambda file: file.name)
+    fields = ("id", "number", "state", "digest", "rank", "size_bytes", "target_modules", "created_at", "ready_at")
+    body = {name: getattr(version, name) for name in fields}
+    return {**body, "report": version.report, "files": [_file_body(file) for file in files]}
+
+
+def adapter_body(adapter: Adapter) -> dict[str, Any]:
+    versions = [version_body(version) for version in adapter.versions.all()]
+    splits = [{"version": split.version.number, "weight": split.weight} for split in adapter.splits.all()]
+    return {
+        "id": adapter.id,
+        "name": adapter.name,
+        "base_model": adapter.base_model,
+        "created_at": adapter.created_at,
+        "state": versions[0]["state"] if versions else "empty",
+        "alias": {"splits": splits, "follows_newest": adapter.follows_newest} if splits else None,
+        "versions": versions,
+    }

@@ -1,0 +1,20 @@
+"""Celery's way in: ids in, one service called."""
+
+from controlplane.adapters import checks, deletion
+from controlplane.celery import app
+
+
+@app.task(name="adapters.check_version")  # type: ignore[untyped-decorator]  # celery has no types
+def check_version(version_id: str) -> None:
+    checks.check_version(version_id)
+
+
+@app.task(name="adapters.resume_checks")  # type: ignore[untyped-decorator]  # celery has no types
+def resume_checks() -> None:
+    checks.resume_checks()
+
+
+@app.task(name="adapters.sweep")  # type: ignore[untyped-decorator]  # celery has no types
+def sweep() -> None:
+    deletion.expire_uploads()
+    deletion.remove_drained_files()
