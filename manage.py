@@ -13,7 +13,12 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
     from django.core.management import execute_from_command_line  # after the path is set
 
-    execute_from_command_line(sys.argv)
+    from controlplane.env import BadSetting  # after the path is set
+
+    try:
+        execute_from_command_line(sys.argv)
+    except BadSetting as exc:
+        sys.exit(f"veneer: {exc}")
 
 
 if __name__ == "__main__":
