@@ -76,7 +76,7 @@ def load(pages: PageStore, page_ids: Tensor, length: int) -> tuple[Tensor, Tenso
 
 
 def paged_attention(q: Tensor, pages: PageStore, batch: PagedBatch, softmax_scale: float) -> Tensor:
-    """q: [tokens, q_heads, head_dim] -> float32, same shape. Causal by position; q_heads / kv_heads share a K/V head."""
+    """q: [tokens, q_heads, head_dim] -> float32, same shape. Causal by position; groups of q heads share a K/V head."""
     out = torch.empty(q.shape, dtype=torch.float32)
     group = q.shape[1] // pages.kv_heads
     for token in range(batch.tokens):
@@ -90,7 +90,7 @@ def paged_attention(q: Tensor, pages: PageStore, batch: PagedBatch, softmax_scal
 
 
 def rope(x: Tensor, positions: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotate x [tokens, heads, head_dim] by its positions, halves as pairs. cos, sin: float32 [context, head_dim / 2]."""
+    """Rotate x [tokens, heads, head_dim] by its positions, halves as pairs. cos, sin: [context, head_dim / 2]."""
     c, s = cos[positions.long()][:, None], sin[positions.long()][:, None]
     first, second = x.float().chunk(2, -1)
     return torch.cat([first * c - second * s, second * c + first * s], -1)

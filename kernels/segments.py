@@ -43,8 +43,10 @@ class Segments:
         order = [row for slot in sorted(rows) for row in rows[slot]]
         cuts = _cut([(slot, len(rows[slot])) for slot in sorted(rows)], chunk)
         columns = list(zip(*cuts, strict=True)) or [(), (), ()]
-        tensors = [torch.tensor(column, dtype=torch.int32, device=device) for column in (order, *columns)]
-        return Segments(*tensors, longest=max(columns[2], default=0))
+        order_, slots_, starts_, lengths_ = (
+            torch.tensor(column, dtype=torch.int32, device=device) for column in (order, *columns)
+        )
+        return Segments(order_, slots_, starts_, lengths_, max(columns[2], default=0))
 
 
 def _cut(groups: Sequence[tuple[int, int]], chunk: int) -> list[tuple[int, int, int]]:

@@ -34,7 +34,7 @@ class TorchOps:
         """qkv: [tokens, (q_heads + 2 * kv_heads) * head_dim]. Stores rotated k, and v; returns rotated q, float32."""
         heads = qkv.view(batch.tokens, -1, pages.head_dim)
         kv = pages.kv_heads
-        q, k, v = heads.split([heads.shape[1] - 2 * kv, kv, kv], 1)
+        q, k, v = torch.split(heads, [heads.shape[1] - 2 * kv, kv, kv], 1)
         positions = batch.positions.long()
         ids = batch.page_table[batch.run_of.long(), positions // pages.page_size].long()
         at = positions % pages.page_size
@@ -75,7 +75,7 @@ def _put(pages: PageStore, ids: Tensor, at: Tensor, k: Tensor, v: Tensor) -> Non
 def _attend(q: Tensor, pages: PageStore, row: Tensor, positions: Tensor, softmax_scale: float) -> Tensor:
     length = int(positions[-1]) + 1
     k, v = reference.load(pages, row[: -(-length // pages.page_size)], length)
-    grouped = q.unflatten(1, (pages.kv_heads, -1))
+    grouped = q.reshape(q.shape[0], pages.kv_heads, -1, pages.head_dim)
     scores = torch.einsum("thgd,khd->hgtk", grouped, k) * softmax_scale
     hidden = torch.arange(length, device=q.device)[None] > positions[:, None]
     weights = scores.masked_fill(hidden, float("-inf")).softmax(-1)

@@ -15,6 +15,7 @@ from engine.models.layers import Ops, Step
 from engine.models.llama import Llama, model_info
 from engine.models.weights import Checkpoint, ModelError
 from engine.scheduling.sequence import Batch
+from kernels.cpu.ops import cpu_ops
 from kernels.paging import PagedBatch
 from kernels.segments import Segments
 from kernels.torch_ops import TorchOps
@@ -64,7 +65,8 @@ class Runner:
 
 def load_runner(config: EngineConfig) -> Runner:
     """Read the model folder and set up its memory. Raises ModelError, with a sentence for the operator."""
-    torch.set_num_threads(config.threads or os.cpu_count() or 1)
+    threads = config.threads or os.cpu_count() or 1
+    torch.set_num_threads(threads)
     decoder = read_config(config.model)
     architecture = ARCHITECTURES.get(decoder.architecture)
     if architecture is None:
@@ -75,7 +77,7 @@ def load_runner(config: EngineConfig) -> Runner:
     dtype = torch.float32 if config.exact else torch.bfloat16
     bank = LoraBank(info, config.adapter_slots, config.max_rank, dtype, config.device)
     kv = KVCache(info, config.pages, config.page_size, exact=config.exact, device=config.device)
-    ops = TorchOps()
+    ops = cpu_ops(threads, invariant=config.exact) if config.device == "cpu" else TorchOps()
     with Checkpoint(config.model) as checkpoint:
         model = architecture(decoder, info, checkpoint, bank, ops)
     return Runner(info, model, bank, kv, ops)

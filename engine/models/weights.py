@@ -47,7 +47,8 @@ class Checkpoint:
         if not tensor.dtype.is_floating_point or tensor.dtype.itemsize < 2:
             raise ModelError(f"{self.folder}: {name} is {tensor.dtype}; quantised weights are not supported, use bf16")
         self._taken.add(name)
-        return tensor.to(device, dtype, copy=True)
+        moved: Tensor = tensor.to(device, dtype, copy=True)
+        return moved
 
     def fused(self, names: list[str], shapes: list[tuple[int, int]], dtype: torch.dtype, device: str) -> Tensor:
         """Matrices that read one activation, stacked by rows."""

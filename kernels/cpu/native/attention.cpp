@@ -1,0 +1,185 @@
+// Paged attention over float32 or e4m3 pages: prefill chunks and decode alike, grouped queries, causal by position.
+//
+//   out[t, h] = softmax(scale * q[t, h] . K[0..p]) V[0..p],   p = positions[t]
+//
+// One task is a few consecutive tokens of one run and one K/V head: its keys are decoded once, sixteen at a time, for
+// every query row that shares them. Softmax is online. A row visits its keys in the order of their positions, in tiles
+// that depend on position alone, so neither the batch nor the cut into chunks changes its result by a bit.
+#include <algorithm>
+#include <vector>
+
+#include "vec.h"
+
+namespace {
+
+constexpr int MAX_DIM = 256;
+constexpr int MAX_ROWS = 48;  // query rows of a task: (tokens x heads of a group)
+constexpr float NEVER = -INFINITY;
+
+struct Geometry {
+    const int32_t *positions, *run_starts, *page_table;
+    int64_t runs, table_width, q_heads, kv_heads, dim, page_size;
+    float scale;
+};
+
+template <class P> struct Pages {
+    const P *k, *v;
+    const float *k_scale, *v_scale;  // null for float32 pages
+};
+
+struct Task { int32_t run, first, count, kv_head; };
+
+struct alignas(ALIGN) Scratch {
+    float k[MAX_DIM][LANES];  // decoded keys of a tile, transposed
+    float v[LANES][MAX_DIM];
+    float q[MAX_ROWS][MAX_DIM];
+    float out[MAX_ROWS][MAX_DIM];
+    float weight[MAX_ROWS][LANES];
+    float best[MAX_ROWS], total[MAX_ROWS], shrink[MAX_ROWS];
+    int seen[MAX_ROWS];
+};
+
+template <class P>
+void decode_tile(Scratch &s, const Geometry &g, const P *k, const P *v, int width) {
+    for (int64_t d = 0; d < g.dim; d++) store16(s.k[d], load(k + d * g.page_size, width));
+    for (int j = 0; j < width; j++)
+        for (int64_t d = 0; d < g.dim; d += LANES) store16(s.v[j] + d, load(v + j * g.dim + d, int(g.dim - d)));
+}
+
+template <int R> INLINE void scores(const Scratch &s, int row, int64_t dim, f32x16 *out) {
+    f32x16 even[R], odd[R];
+    for (int r = 0; r < R; r++) even[r] = odd[r] = all(0.0f);
+    for (int64_t d = 0; d < dim; d += 2) {
+        f32x16 first = load16(s.k[d]), second = load16(s.k[d + 1]);
+        for (int r = 0; r < R; r++) {
+            even[r] += s.q[row + r][d] * first;
+            odd[r] += s.q[row + r][d + 1] * second;
+        }
+    }
+    for (int r = 0; r < R; r++) out[r] = even[r] + odd[r];
+}
+
+// Folds a tile's scores of one row into its running softmax; visible: how many of the tile's keys the row may see.
+INLINE void fold(Scratch &s, int row, f32x16 score, f32x16 v_scale, int visible) {
+    const i32x16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    i32x16 seen = lane < visible;
+    score = seen ? score : all(NEVER);
+    float top = max16(score), best = top > s.best[row] ? top : s.best[row];
+    f32x16 weight = seen ? exp16(score - best) : all(0.0f);
+    s.shrink[row] = exp1(s.best[row] - best);
+    s.total[row] = s.total[row] * s.shrink[row] + sum16(weight);
+    s.best[row] = best;
+    store16(s.weight[row], seen ? weight * v_scale : all(0.0f));
+}
+
+template <int R, int C> INLINE void mix(Scratch &s, int row, int64_t d, int width) {
+    f32x16 out[R][C];
+    for (int r = 0; r < R; r++)
+        for (int c = 0; c < C; c++) out[r][c] = load16(s.out[row + r] + d + c * LANES) * s.shrink[row + r];
+    for (int j = 0; j < width; j++) {
+        f32x16 v[C];
+        for (int c = 0; c < C; c++) v[c] = load16(s.v[j] + d + c * LANES);
+        for (int r = 0; r < R; r++)
+            for (int c = 0; c < C; c++) out[r][c] += s.weight[row + r][j] * v[c];
+    }
+    for (int r = 0; r < R; r++)
+        for (int c = 0; c < C; c++) store16(s.out[row + r] + d + c * LANES, out[r][c]);
+}
+
+template <int R>
+void rows_of_tile(Scratch &s, const Geometry &g, int row, f32x16 k_scale, f32x16 v_scale, int base, int width) {
+    f32x16 score[R];
+    scores<R>(s, row, g.dim, score);
+    for (int r = 0; r < R; r++) fold(s, row + r, score[r] * k_scale, v_scale, s.seen[row + r] - base);
+    int64_t d = 0;
+    for (; d + 2 * LANES <= g.dim; d += 2 * LANES) mix<R, 2>(s, row, d, width);
+    for (; d < g.dim; d += LANES) mix<R, 1>(s, row, d, width);
+}
+
+void tile(Scratch &s, const Geometry &g, int rows, f32x16 k_scale, f32x16 v_scale, int base, int width) {
+    // Rows that see nothing of this tile come first (rows are in token order) and have nothing to fold.
+    int row = 0;
+    while (row < rows && s.seen[row] <= base) row++;
+    for (; row + 4 <= rows; row += 4) rows_of_tile<4>(s, g, row, k_scale, v_scale, base, width);
+    switch (rows - row) {
+        case 3: return rows_of_tile<3>(s, g, row, k_scale, v_scale, base, width);
+        case 2: return rows_of_tile<2>(s, g, row, k_scale, v_scale, base, width);
+        case 1: return rows_of_tile<1>(s, g, row, k_scale, v_scale, base, width);
+    }
+}
+
+int start(Scratch &s, const Geometry &g, const float *q, const Task &task, int64_t group) {
+    int row = 0;
+    for (int t = task.first; t < task.first + task.count; t++)
+        for (int64_t h = 0; h < group; h++, row++) {
+            const float *from = q + (t * g.q_heads + task.kv_head * group + h) * g.dim;
+            std::copy(from, from + g.dim, s.q[row]);
+            std::fill(s.out[row], s.out[row] + MAX_DIM, 0.0f);
+            s.best[row] = NEVER, s.total[row] = 0.0f, s.seen[row] = g.positions[t] + 1;
+        }
+    return row;
+}
+
+template <class P, class T>
+void attend(Scratch &s, const Geometry &g, const Pages<P> &pages, const float *q, T *out, const Task &task) {
+    const int64_t group = g.q_heads / g.kv_heads;
+    const int rows = start(s, g, q, task, group), length = s.seen[rows - 1];
+    const int32_t *table = g.page_table + task.run * g.table_width;
+    for (int base = 0; base < length;) {
+        const int64_t at = base % g.page_size;
+        const int64_t head = int64_t(table[base / g.page_size]) * g.kv_heads + task.kv_head;
+        const int whole = int(std::min<int64_t>(LANES, g.page_size - at));
+        const int width = std::min(whole, length - base);
+        decode_tile(s, g, pages.k + head * g.dim * g.page_size + at, pages.v + (head * g.page_size + at) * g.dim, width);
+        f32x16 k_scale = all(g.scale), v_scale = all(1.0f);
+        if (pages.k_scale) {
+            k_scale *= load(pages.k_scale + head * g.page_size + at, width);
+            v_scale = load(pages.v_scale + head * g.page_size + at, width);
+        }
+        tile(s, g, rows, k_scale, v_scale, base, width);
+        base += whole;
+    }
+    for (int row = 0; row < rows; row++) {
+        const int64_t t = task.first + row / group, h = task.kv_head * group + row % group;
+        for (int64_t d = 0; d < g.dim; d++)
+            out[(t * g.q_heads + h) * g.dim + d] = from_float<T>(s.out[row][d] / s.total[row]);
+    }
+}
+
+std::vector<Task> tasks_of(const Geometry &g) {
+    const int per_task = int(std::max<int64_t>(1, MAX_ROWS / (g.q_heads / g.kv_heads)));
+    std::vector<Task> tasks;
+    for (int32_t run = 0; run < g.runs; run++)
+        for (int first = g.run_starts[run]; first < g.run_starts[run + 1]; first += per_task)
+            for (int32_t head = 0; head < g.kv_heads; head++)
+                tasks.push_back({run, first, std::min(per_task, g.run_starts[run + 1] - first), head});
+    return tasks;
+}
+
+template <class P, class T>
+void attend_all(const Geometry &g, const Pages<P> &pages, const float *q, T *out, int threads) {
+    const std::vector<Task> tasks = tasks_of(g);
+#pragma omp parallel num_threads(threads) if (tasks.size() > 1)
+    {
+        Scratch scratch;
+#pragma omp for schedule(dynamic, 1)
+        for (size_t i = 0; i < tasks.size(); i++) attend(scratch, g, pages, q, out, tasks[i]);
+    }
+}
+
+}  // namespace
+
+// q: float32 [tokens, q_heads, dim]; out: [tokens, q_heads, dim], bf16 or float32. Shapes of pages: kernels/paging.py.
+extern "C" void veneer_attention(const float *q, void *out, const void *k, const void *v, const float *k_scale,
+                                 const float *v_scale, const int32_t *positions, const int32_t *run_starts,
+                                 const int32_t *page_table, int64_t runs, int64_t table_width, int64_t q_heads,
+                                 int64_t kv_heads, int64_t dim, int64_t page_size, float scale, int out_is_bf16,
+                                 int threads) {
+    const Geometry g{positions, run_starts, page_table, runs, table_width, q_heads, kv_heads, dim, page_size, scale};
+    const Pages<float> exact{static_cast<const float *>(k), static_cast<const float *>(v), nullptr, nullptr};
+    const Pages<e4m3> codes{static_cast<const e4m3 *>(k), static_cast<const e4m3 *>(v), k_scale, v_scale};
+    if (k_scale && out_is_bf16) return attend_all(g, codes, q, static_cast<bf16 *>(out), threads);
+    if (k_scale) return attend_all(g, codes, q, static_cast<float *>(out), threads);
+    if (out_is_bf16) return attend_all(g, exact, q, static_cast<bf16 *>(out), threads);
+    return attend_all(g, exact, q, static_cast<float *>(out), threads);
+}

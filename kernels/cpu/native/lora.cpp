@@ -1,0 +1,109 @@
+// y[rows of a chunk, columns of a slice] += scaling * (x A^T) B, at the slot's true rank.
+//
+// One task is one (chunk, slice): it alone writes its rows and columns, so nothing is atomic and the result does not
+// depend on threads, on the other chunks, or on where in a chunk a token sits.
+#include <vector>
+
+#include "dot.h"
+
+namespace {
+
+constexpr int TILE = 4;  // tokens that share one pass over A and B
+
+template <int T, int C, class W>
+INLINE void expand(const float *h, int64_t rank, const W *b, int64_t out, int64_t first, float (*sum)[C * LANES]) {
+    f32x16 acc[T][C];
+    for (int t = 0; t < T; t++)
+        for (int c = 0; c < C; c++) acc[t][c] = all(0.0f);
+    for (int64_t r = 0; r < rank; r++)
+        for (int c = 0; c < C; c++) {
+            f32x16 wide = load(b + r * out + first + c * LANES, int(out - first - c * LANES));
+            for (int t = 0; t < T; t++) acc[t][c] += h[t * rank + r] * wide;
+        }
+    for (int t = 0; t < T; t++)
+        for (int c = 0; c < C; c++) store16(sum[t] + c * LANES, acc[t][c]);
+}
+
+template <int T, int C, class W>
+INLINE void add_columns(const float *h, int64_t rank, const W *b, int64_t out, int64_t first, float scaling,
+                        W *const *y) {
+    alignas(ALIGN) float sum[T][C * LANES];
+    expand<T, C>(h, rank, b, out, first, sum);
+    for (int t = 0; t < T; t++)
+        for (int64_t at = 0; at < C * LANES && first + at < out; at += LANES) {
+            const int count = int(out - first - at);
+            store(y[t] + first + at, load(y[t] + first + at, count) + scaling * load16(sum[t] + at), count);
+        }
+}
+
+template <int T, class W>
+void tile(const float *x, int64_t in, const W *a, const W *b, int64_t rank, int64_t out, float scaling, W *const *y,
+          float *h) {
+    constexpr int WIDE = T == 1 ? 4 : 2;
+    dots_of<T>(x, in, a, in, rank, h, rank);
+    int64_t first = 0;
+    for (; first + WIDE * LANES <= out; first += WIDE * LANES)
+        add_columns<T, WIDE>(h, rank, b, out, first, scaling, y);
+    for (; first < out; first += LANES) add_columns<T, 1>(h, rank, b, out, first, scaling, y);
+}
+
+template <class W> struct Call {
+    W *y;
+    const W *x;
+    int64_t y_stride, in, chunks, slices;
+    const int32_t *order, *slots, *starts, *lengths, *ranks, *out_offsets;
+    const int64_t *pointers;
+    const float *scalings;
+};
+
+template <class W> void run_task(const Call<W> &c, int64_t chunk, int64_t slice, std::vector<float> &scratch) {
+    const int64_t entry = int64_t(c.slots[chunk]) * c.slices + slice, rank = c.ranks[entry];
+    if (rank == 0) return;
+    const W *a = reinterpret_cast<const W *>(c.pointers[entry * 2]);
+    const W *b = reinterpret_cast<const W *>(c.pointers[entry * 2 + 1]);
+    const int64_t column = c.out_offsets[slice], out = c.out_offsets[slice + 1] - column;
+    scratch.resize(TILE * (c.in + rank));
+    float *x = scratch.data(), *h = x + TILE * c.in;
+    for (int32_t done = 0; done < c.lengths[chunk];) {
+        const int count = c.lengths[chunk] - done >= TILE ? TILE : 1;
+        W *y[TILE];
+        for (int t = 0; t < count; t++) {
+            const int64_t row = c.order[c.starts[chunk] + done + t];
+            y[t] = c.y + row * c.y_stride + column;
+            for (int64_t i = 0; i < c.in; i++) x[t * c.in + i] = to_float(c.x[row * c.in + i]);
+        }
+        if (count == TILE) tile<TILE>(x, c.in, a, b, rank, out, c.scalings[entry], y, h);
+        else tile<1>(x, c.in, a, b, rank, out, c.scalings[entry], y, h);
+        done += count;
+    }
+}
+
+template <class W> void run(const Call<W> &c, int threads) {
+#pragma omp parallel num_threads(threads) if (c.chunks * c.slices > 1)
+    {
+        std::vector<float> scratch;
+#pragma omp for schedule(dynamic, 1)
+        for (int64_t i = 0; i < c.chunks * c.slices; i++) run_task(c, i / c.slices, i % c.slices, scratch);
+    }
+}
+
+template <class W>
+void start(void *y, const void *x, int64_t y_stride, int64_t in, int64_t chunks, int64_t slices, const int32_t *order,
+           const int32_t *slots, const int32_t *starts, const int32_t *lengths, const int32_t *ranks,
+           const int32_t *out_offsets, const int64_t *pointers, const float *scalings, int threads) {
+    run(Call<W>{static_cast<W *>(y), static_cast<const W *>(x), y_stride, in, chunks, slices, order, slots, starts,
+                lengths, ranks, out_offsets, pointers, scalings},
+        threads);
+}
+
+}  // namespace
+
+// y: [tokens, y_stride], x: [tokens, in], both bf16 or both float32, as the weights. Tables: kernels/adapter_table.py.
+extern "C" void veneer_add_lora(void *y, const void *x, int64_t y_stride, int64_t in, int64_t chunks, int64_t slices,
+                                const int32_t *order, const int32_t *slots, const int32_t *starts,
+                                const int32_t *lengths, const int32_t *ranks, const int32_t *out_offsets,
+                                const int64_t *pointers, const float *scalings, int is_bf16, int threads) {
+    auto call = is_bf16 ? start<bf16> : start<float>;
+    call(y, x, y_stride, in, chunks, slices, order, slots, starts, lengths, ranks, out_offsets, pointers, scalings,
+         threads);
+}

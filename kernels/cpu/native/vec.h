@@ -1,0 +1,143 @@
+// Sixteen floats at a time, in GCC's vector types: AVX-512, AVX2 or plain SSE, whatever -march=native offers.
+// Every sum has one fixed order, so that a token's numbers never depend on its batch.
+#pragma once
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+
+typedef float f32x16 __attribute__((vector_size(64)));
+typedef int32_t i32x16 __attribute__((vector_size(64)));
+typedef uint32_t u32x16 __attribute__((vector_size(64)));
+typedef uint16_t u16x16 __attribute__((vector_size(32)));
+typedef uint8_t u8x16 __attribute__((vector_size(16)));
+
+constexpr int LANES = 16;
+constexpr int ALIGN = 64;
+
+struct bf16 { uint16_t bits; };
+struct e4m3 { uint8_t bits; };
+
+template <class To, class From> INLINE To bits_as(From value) {
+    static_assert(sizeof(To) == sizeof(From));
+    To out;
+    std::memcpy(&out, &value, sizeof out);
+    return out;
+}
+
+INLINE f32x16 all(float value) { return f32x16{} + value; }
+
+INLINE float to_float(float value) { return value; }
+INLINE float to_float(bf16 value) { return bits_as<float>(uint32_t(value.bits) << 16); }
+
+// Round to nearest even; a NaN stays one.
+template <class T> T from_float(float value);
+template <> inline __attribute__((always_inline)) float from_float<float>(float value) { return value; }
+template <> inline __attribute__((always_inline)) bf16 from_float<bf16>(float value) {
+    uint32_t bits = bits_as<uint32_t>(value);
+    if (value != value) return {uint16_t((bits >> 16) | 0x40)};
+    return {uint16_t((bits + 0x7fff + ((bits >> 16) & 1)) >> 16)};
+}
+
+INLINE f32x16 load16(const float *from) {
+    f32x16 out;
+    std::memcpy(&out, from, sizeof out);
+    return out;
+}
+
+INLINE f32x16 load16(const bf16 *from) {
+    u16x16 raw;
+    std::memcpy(&raw, from, sizeof raw);
+    return bits_as<f32x16>(__builtin_convertvector(raw, u32x16) << 16);
+}
+
+// A code without its scale. Through half precision where the machine has it: there, e4m3's subnormals are exact and
+// full speed, while as float32 bit patterns they would be denormal operands.
+INLINE f32x16 load16(const e4m3 *from) {
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__F16C__)
+    __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i *>(from)));
+    __m256i half = _mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16(int16_t(0xbfff)));
+    return (f32x16)_mm512_cvtph_ps(half) * 256.0f;
+#elif defined(__AVX2__) && defined(__F16C__)
+    __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i *>(from)));
+    __m256i half = _mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16(int16_t(0xbfff)));
+    struct { __m256 low, high; } pair = {_mm256_cvtph_ps(_mm256_castsi256_si128(half)),
+                                         _mm256_cvtph_ps(_mm256_extracti128_si256(half, 1))};
+    return bits_as<f32x16>(pair) * 256.0f;
+#else
+    u8x16 raw;
+    std::memcpy(&raw, from, sizeof raw);
+    u32x16 wide = __builtin_convertvector(raw, u32x16);
+    return bits_as<f32x16>(((wide & 0x80) << 24) | ((wide & 0x7f) << 20)) * 0x1p120f;
+#endif
+}
+
+// The first `count` < 16 elements; the other lanes are zero, and memory behind them is not touched.
+template <class T> INLINE f32x16 load_some(const T *from, int count) {
+    T padded[LANES] = {};
+    std::memcpy(padded, from, count * sizeof(T));
+    return load16(padded);
+}
+
+template <class T> INLINE f32x16 load(const T *from, int count) {
+    return count >= LANES ? load16(from) : load_some(from, count);
+}
+
+INLINE void store16(float *to, f32x16 value) { std::memcpy(to, &value, sizeof value); }
+INLINE void store16(bf16 *to, f32x16 value) {
+    u32x16 bits = bits_as<u32x16>(value);
+    u32x16 rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+    u32x16 nan = (bits >> 16) | 0x40;
+    u16x16 narrow = __builtin_convertvector(value != value ? nan : rounded, u16x16);
+    std::memcpy(to, &narrow, sizeof narrow);
+}
+
+template <class T> INLINE void store(T *to, f32x16 value, int count) {
+    if (count >= LANES) return store16(to, value);
+    T padded[LANES];
+    store16(padded, value);
+    std::memcpy(to, padded, count * sizeof(T));
+}
+
+INLINE float sum16(f32x16 value) {
+    float a[8], out[LANES];
+    store16(out, value);
+    for (int i = 0; i < 8; i++) a[i] = out[i] + out[i + 8];
+    for (int i = 0; i < 4; i++) a[i] += a[i + 4];
+    return (a[0] + a[2]) + (a[1] + a[3]);
+}
+
+INLINE float max16(f32x16 value) {
+    float a[8], out[LANES];
+    store16(out, value);
+    for (int i = 0; i < 8; i++) a[i] = out[i] > out[i + 8] ? out[i] : out[i + 8];
+    for (int i = 0; i < 4; i++) a[i] = a[i] > a[i + 4] ? a[i] : a[i + 4];
+    float low = a[0] > a[2] ? a[0] : a[2], high = a[1] > a[3] ? a[1] : a[3];
+    return low > high ? low : high;
+}
+
+// e^x for x <= 0 (softmax) and moderate positive x (SiLU), to about 1 ulp; below -87.3 it is 0; NaN stays NaN.
+INLINE f32x16 exp16(f32x16 x) {
+    const float LOG2E = 1.44269504f, LN2_HIGH = 0.693359375f, LN2_LOW = -2.12194440e-4f, ROUND = 12582912.0f;
+    i32x16 tiny = x < -87.3f;
+    x = tiny ? all(-87.3f) : x;
+    x = x > 88.0f ? all(88.0f) : x;
+    f32x16 n = (x * LOG2E + ROUND) - ROUND;
+    f32x16 r = (x - n * LN2_HIGH) - n * LN2_LOW;
+    f32x16 p = all(1.9875691500e-4f);
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = (p * r) * r + r + 1.0f;
+    f32x16 finite = n == n ? n : all(0.0f);
+    f32x16 power = bits_as<f32x16>((__builtin_convertvector(finite, i32x16) + 127) << 23);
+    return tiny ? all(0.0f) : p * power;
+}
+
+INLINE float exp1(float x) { return exp16(all(x))[0]; }
