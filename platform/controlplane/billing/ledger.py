@@ -1,0 +1,49 @@
+"""Double entry: every transaction's entries sum to zero, nothing is ever changed, balances are sums."""
+
+import json
+from decimal import Decimal
+from typing import Final
+
+from controlplane.billing.models import AccountKind
+from tenants.sql import Plan, Query
+
+DEBITED: Final = 1
+CREDITED: Final = -1
+PLATFORM_KINDS: Final = (AccountKind.REVENUE, AccountKind.PROMO, AccountKind.CASH)
+
+# One statement: foreign keys are checked at its end, and a deferred trigger checks the sum at commit.
+_POST = """
+WITH wanted AS (
+    SELECT CASE WHEN kind = ANY(%(platform)s::text[]) THEN NULL ELSE %(tenant)s::text END AS tenant_id, kind, amount
+    FROM (SELECT key AS kind, value::numeric AS amount FROM jsonb_each_text(%(entries)s::jsonb)) entry
+), accounts AS (
+    INSERT INTO billing_ledgeraccount (id, tenant_id, kind)
+    SELECT coalesce(tenant_id, 'platform') || ':' || kind, tenant_id, kind FROM wanted
+    ON CONFLICT (id) DO NOTHING
+), booked AS (
+    INSERT INTO billing_ledgertransaction (id, tenant_id, kind) VALUES (%(id)s, %(tenant)s, %(kind)s)
+)
+INSERT INTO billing_ledgerentry (transaction_id, account_id, amount)
+SELECT %(id)s, coalesce(tenant_id, 'platform') || ':' || kind, amount FROM wanted
+"""
+_BALANCE = """
+SELECT coalesce(sum(entry.amount), 0) AS balance
+FROM billing_ledgerentry entry JOIN billing_ledgeraccount account ON account.id = entry.account_id
+WHERE account.tenant_id = %(tenant)s AND account.kind = %(kind)s
+"""
+
+
+def post(*, transaction_id: str, tenant_id: str, kind: str, entries: dict[str, Decimal]) -> Plan[None]:
+    """Book one transaction. entries: account kind -> signed dollars. IntegrityError for an id booked before."""
+    assert sum(entries.values()) == 0, entries
+    texts = json.dumps({account: str(amount) for account, amount in entries.items()})
+    platform = [account.value for account in PLATFORM_KINDS]
+    params = {"id": transaction_id, "tenant": tenant_id, "kind": kind, "entries": texts, "platform": platform}
+    yield Query(_POST, params)
+
+
+def balance_of(*, tenant_id: str, kind: AccountKind) -> Plan[Decimal]:
+    """The sum of a tenant's account: what it was debited, less what it was credited."""
+    [row] = yield Query(_BALANCE, {"tenant": tenant_id, "kind": kind.value})
+    balance: Decimal = row["balance"]
+    return balance

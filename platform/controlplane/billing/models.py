@@ -1,0 +1,262 @@
+"""What it cost: dated prices, usage events, the double-entry ledger, statements.
+
+Everything but a price's end and a discrepancy's resolution is append-only; triggers refuse the rest. Adapters are
+named by id and not by foreign key: what was billed stays, whatever becomes of the adapter.
+"""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models.functions import Now
+
+from tenants.ids import new_id
+from tenants.models import ApiKey, Tenant
+from tenants.scope import TenantManager
+
+Check = models.CheckConstraint
+Q, F = models.Q, models.F
+
+
+def money(**more: object) -> "models.DecimalField[object, object]":
+    """Dollars. 12 decimals hold every amount exactly: prices have 6, and are per million tokens."""
+    return models.DecimalField(max_digits=30, decimal_places=12, **more)  # type: ignore[arg-type]
+
+
+def _per_million() -> "models.DecimalField[object, object]":
+    return models.DecimalField(max_digits=20, decimal_places=6)
+
+
+def new_price_id() -> str:
+    return new_id("prc")
+
+
+def new_grant_id() -> str:
+    return new_id("grt")
+
+
+def new_statement_id() -> str:
+    return new_id("stm")
+
+
+class Price(models.Model):
+    """Dollars per million tokens on [effective_from, effective_to). Periods of one scope never overlap.
+
+    Scope: a base model, narrowed to an adapter, a tenant, or both. Cached input never costs more than input, so that a
+    hold taken before the prefix cache is asked covers the request.
+    """
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_price_id, editable=False)
+    base_model = models.CharField(max_length=200)
+    tenant = models.ForeignKey(Tenant, null=True, on_delete=models.PROTECT, related_name="+")
+    adapter_id = models.CharField(max_length=32, null=True)
+    input = _per_million()
+    cached_input = _per_million()
+    output = _per_million()
+    effective_from = models.DateTimeField(db_default=Now())
+    effective_to = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    created_by = models.CharField(max_length=64)
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["base_model", "tenant", "adapter_id", "effective_from"],
+                nulls_distinct=False,
+                name="one_price_per_start",
+            ),
+            Check(condition=Q(input__gte=0, cached_input__gte=0, output__gte=0), name="price_not_negative"),
+            Check(condition=Q(cached_input__lte=F("input")), name="cached_input_not_above_input"),
+            Check(
+                condition=Q(effective_to=None) | Q(effective_to__gt=F("effective_from")), name="price_ends_after_start"
+            ),
+        ]
+
+
+class UsageEvent(models.Model):
+    """One request's use, priced. started_at, finished_at: the engine's clock. booked_at: when it came into the books.
+
+    late: booked after its hold had ended. engine_position: its line in the engine's journal, where known at booking.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    request_id = models.CharField(max_length=80, unique=True)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    key = models.ForeignKey(ApiKey, on_delete=models.PROTECT, related_name="+")
+    adapter_id = models.CharField(max_length=32, null=True)
+    adapter_version_id = models.CharField(max_length=32, null=True)
+    model = models.CharField(max_length=200)
+    base_model = models.CharField(max_length=200)
+    price = models.ForeignKey(Price, on_delete=models.PROTECT, related_name="+")
+    prompt_tokens = models.PositiveBigIntegerField()
+    cached_tokens = models.PositiveBigIntegerField()
+    completion_tokens = models.PositiveBigIntegerField()
+    device_ns = models.PositiveBigIntegerField()
+    amount = money()
+    finish_reason = models.CharField(max_length=64)
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField()
+    booked_at = models.DateTimeField(db_default=Now(), editable=False)
+    late = models.BooleanField(db_default=False)
+    engine_position = models.BigIntegerField(null=True)
+
+    objects = TenantManager["UsageEvent"]()
+
+    class Meta:
+        indexes: ClassVar[list[models.Index]] = [models.Index(fields=["tenant", "finished_at"], name="usage_by_time")]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            Check(condition=Q(cached_tokens__lte=F("prompt_tokens")), name="cached_within_prompt"),
+            Check(condition=Q(amount__gte=0), name="usage_amount_not_negative"),
+        ]
+
+
+class EngineRecord(models.Model):
+    """A line of an engine's journal as it was read: the authority that usage events are compared with."""
+
+    id = models.BigAutoField(primary_key=True)
+    engine_id = models.CharField(max_length=64)
+    position = models.BigIntegerField()
+    request_id = models.CharField(max_length=80)
+    prompt_tokens = models.PositiveBigIntegerField()
+    cached_tokens = models.PositiveBigIntegerField()
+    completion_tokens = models.PositiveBigIntegerField()
+    device_ns = models.PositiveBigIntegerField()
+    finish_reason = models.CharField(max_length=64)
+    read_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    class Meta:
+        indexes: ClassVar[list[models.Index]] = [models.Index(fields=["request_id"], name="engine_record_request")]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["engine_id", "position"], name="one_record_per_journal_line"),
+        ]
+
+
+class Discrepancy(models.Model):
+    """Two records of the same thing that do not agree. Somebody must look: the books stay open to doubt until then."""
+
+    id = models.BigAutoField(primary_key=True)
+    kind = models.CharField(max_length=32)
+    request_id = models.CharField(max_length=80)
+    details = models.JSONField(db_default={})
+    opened_at = models.DateTimeField(db_default=Now(), editable=False)
+    resolved_at = models.DateTimeField(null=True)
+    resolved_by = models.CharField(max_length=64, null=True)
+    note = models.CharField(max_length=500, null=True)
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(
+                fields=["kind", "request_id"], condition=Q(resolved_at=None), name="one_open_discrepancy"
+            ),
+        ]
+
+
+class AccountKind(models.TextChoices):
+    """receivable, credit: a tenant's. revenue, promo, cash: the platform's."""
+
+    RECEIVABLE = "receivable"
+    CREDIT = "credit"
+    REVENUE = "revenue"
+    PROMO = "promo"
+    CASH = "cash"
+
+
+class LedgerAccount(models.Model):
+    """`<tenant id>:<kind>`, or `platform:<kind>`. Its balance is the sum of its entries."""
+
+    id = models.CharField(primary_key=True, max_length=64)
+    tenant = models.ForeignKey(Tenant, null=True, on_delete=models.PROTECT, related_name="+")
+    kind = models.CharField(max_length=16, choices=AccountKind)
+
+
+class LedgerTransaction(models.Model):
+    """Entries that sum to zero. id: `<kind>:<what it books>`, so that booking twice is impossible."""
+
+    id = models.CharField(primary_key=True, max_length=100)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    kind = models.CharField(max_length=16)  # usage, grant, credit
+    booked_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = TenantManager["LedgerTransaction"]()
+
+
+class LedgerEntry(models.Model):
+    """A signed row of an account: positive is debit, negative is credit."""
+
+    id = models.BigAutoField(primary_key=True)
+    transaction = models.ForeignKey(LedgerTransaction, on_delete=models.PROTECT, related_name="entries")
+    account = models.ForeignKey(LedgerAccount, on_delete=models.PROTECT, related_name="entries")
+    amount = money()
+
+
+class GrantKind(models.TextChoices):
+    """promo: a present of the platform. paid: bought in advance."""
+
+    PROMO = "promo"
+    PAID = "paid"
+
+
+class Grant(models.Model):
+    """Credit given to a tenant; used up before it owes anything. reference: the giver's, makes a retry harmless."""
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_grant_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    amount = money()
+    kind = models.CharField(max_length=8, choices=GrantKind)
+    reference = models.CharField(max_length=100)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    created_by = models.CharField(max_length=64)
+
+    objects = TenantManager["Grant"]()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["tenant", "reference"], name="one_grant_per_reference"),
+            Check(condition=Q(amount__gt=0), name="grant_positive"),
+        ]
+
+
+class Statement(models.Model):
+    """A closed billing period [period_start, period_end) of a tenant. total = credit_used + due = sum of its lines."""
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_statement_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    period_start = models.DateTimeField()
+    period_end = models.DateTimeField()
+    total = money()
+    credit_used = money()
+    due = money()
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    created_by = models.CharField(max_length=64)
+
+    objects = TenantManager["Statement"]()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["tenant", "period_end"], name="one_statement_per_period"),
+            Check(condition=Q(period_end__gt=F("period_start")), name="period_ends_after_start"),
+            Check(
+                condition=Q(total=F("credit_used") + F("due"), credit_used__gte=0, due__gte=0), name="statement_adds_up"
+            ),
+        ]
+
+
+class StatementLine(models.Model):
+    """A statement's usage of one adapter (null: the base model) at one price."""
+
+    id = models.BigAutoField(primary_key=True)
+    statement = models.ForeignKey(Statement, on_delete=models.PROTECT, related_name="lines")
+    adapter_id = models.CharField(max_length=32, null=True)
+    label = models.CharField(max_length=200)
+    price = models.ForeignKey(Price, on_delete=models.PROTECT, related_name="+")
+    requests = models.PositiveBigIntegerField()
+    prompt_tokens = models.PositiveBigIntegerField()
+    cached_tokens = models.PositiveBigIntegerField()
+    completion_tokens = models.PositiveBigIntegerField()
+    amount = money()
+
+
+class StatementEvent(models.Model):
+    """On which statement a usage event is. One that was booked after its period's close is on the next."""
+
+    event = models.OneToOneField(UsageEvent, primary_key=True, on_delete=models.PROTECT, related_name="on_statement")
+    statement = models.ForeignKey(Statement, on_delete=models.PROTECT, related_name="events")

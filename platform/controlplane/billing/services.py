@@ -1,0 +1,119 @@
+"""Prices looked up and usage booked, as plans (`tenants.sql`): the door and the journal's reader share them."""
+
+import json
+import logging
+from datetime import datetime
+from typing import Any, Final
+
+from controlplane.billing.ledger import CREDITED, post
+from controlplane.billing.pricing import PinnedPrice, amount_of
+from controlplane.errors import Unavailable
+from tenants.sql import Plan, Query, Row
+
+__all__ = ["PinnedPrice", "amount_of", "open_discrepancy", "price_by_id", "price_for", "record_usage"]
+log = logging.getLogger(__name__)
+
+_PRICE_FOR = """
+SELECT id, input, cached_input, output FROM billing_price
+WHERE base_model = %(base_model)s
+  AND (tenant_id IS NULL OR tenant_id = %(tenant)s) AND (adapter_id IS NULL OR adapter_id = %(adapter)s)
+  AND effective_from <= now() AND (effective_to IS NULL OR effective_to > now())
+ORDER BY adapter_id IS NULL, tenant_id IS NULL LIMIT 1
+"""
+_PRICE_BY_ID = "SELECT id, input, cached_input, output FROM billing_price WHERE id = %(id)s"
+_ADD_EVENT = """
+INSERT INTO billing_usageevent (
+    request_id, tenant_id, key_id, adapter_id, adapter_version_id, model, base_model, price_id, prompt_tokens,
+    cached_tokens, completion_tokens, device_ns, amount, finish_reason, started_at, finished_at, late, engine_position)
+VALUES (%(request_id)s, %(tenant_id)s, %(key_id)s, %(adapter_id)s, %(adapter_version_id)s, %(model)s, %(base_model)s,
+    %(price_id)s, %(prompt_tokens)s, %(cached_tokens)s, %(completion_tokens)s, %(device_ns)s, %(amount)s,
+    %(finish_reason)s, %(started_at)s, %(finished_at)s, %(late)s, %(engine_position)s)
+ON CONFLICT (request_id) DO NOTHING RETURNING id
+"""
+# What two deliveries of one event must agree on. Clocks and reasons may differ between the door and the journal.
+_IDENTITY: Final = (
+    "tenant_id", "key_id", "adapter_version_id", "price_id", "prompt_tokens", "cached_tokens", "completion_tokens",
+    "device_ns",
+)  # fmt: skip
+_FIND_EVENT = f"SELECT {', '.join(_IDENTITY)} FROM billing_usageevent WHERE request_id = %(request_id)s"  # noqa: S608
+_OPEN_DISCREPANCY = """
+INSERT INTO billing_discrepancy (kind, request_id, details) VALUES (%(kind)s, %(request_id)s, %(details)s::jsonb)
+ON CONFLICT (kind, request_id) WHERE resolved_at IS NULL DO NOTHING RETURNING id
+"""
+
+
+def price_for(*, tenant_id: str, base_model: str, adapter_id: str | None) -> Plan[PinnedPrice]:
+    """The most specific price in force now, by the database's clock: adapter and tenant, adapter, tenant, base model.
+
+    Raises Unavailable (code `price_missing`): what has no price is not served.
+    """
+    rows = yield Query(_PRICE_FOR, {"base_model": base_model, "tenant": tenant_id, "adapter": adapter_id})
+    if not rows:
+        raise Unavailable(
+            f"{base_model} has no price in force, and nothing is served without one: an operator has to set it.",
+            code="price_missing",
+        )
+    return _price(rows[0])
+
+
+def price_by_id(price_id: str) -> Plan[PinnedPrice]:
+    """A price that was pinned before. KeyError for an id that never was one: prices are never deleted."""
+    rows = yield Query(_PRICE_BY_ID, {"id": price_id})
+    if not rows:
+        raise KeyError(price_id)
+    return _price(rows[0])
+
+
+def _price(row: Row) -> PinnedPrice:
+    return PinnedPrice(row["id"], row["input"], row["cached_input"], row["output"])
+
+
+def record_usage(
+    *,
+    request_id: str,
+    tenant_id: str,
+    key_id: str,
+    adapter_id: str | None,
+    adapter_version_id: str | None,
+    model: str,
+    base_model: str,
+    price_id: str,
+    prompt_tokens: int,
+    cached_tokens: int,
+    completion_tokens: int,
+    device_ns: int,
+    finish_reason: str,
+    started_at: datetime,
+    finished_at: datetime,
+    engine_position: int | None = None,
+    late: bool = False,
+) -> Plan[bool]:
+    """Book one request: its usage event and its ledger transaction, together. True if this call booked it.
+
+    False where the request id is booked already. The same usage again is a success without effect; other usage under
+    that id leaves the books as they are and opens a discrepancy (kind `usage_conflict`).
+    """
+    event: dict[str, Any] = dict(locals())
+    price = yield from price_by_id(price_id)
+    event["amount"] = amount_of(price, prompt=prompt_tokens, cached=cached_tokens, completion=completion_tokens)
+    if not (yield Query(_ADD_EVENT, event)):
+        yield from _compare(event)
+        return False
+    entries = {"receivable": event["amount"], "revenue": CREDITED * event["amount"]}
+    yield from post(transaction_id=f"usage:{request_id}", tenant_id=tenant_id, kind="usage", entries=entries)
+    return True
+
+
+def _compare(event: dict[str, Any]) -> Plan[None]:
+    [booked] = yield Query(_FIND_EVENT, event)
+    differing = {name: [booked[name], event[name]] for name in _IDENTITY if booked[name] != event[name]}
+    if differing:
+        yield from open_discrepancy(kind="usage_conflict", request_id=event["request_id"], details=differing)
+
+
+def open_discrepancy(*, kind: str, request_id: str, details: dict[str, Any]) -> Plan[bool]:
+    """Say that two records disagree. True if this call opened it; it stays open until an operator resolves it."""
+    rows = yield Query(_OPEN_DISCREPANCY, {"kind": kind, "request_id": request_id, "details": json.dumps(details)})
+    if rows:
+        log.error("books: %s for %s: %s", kind, request_id, details)
+    return bool(rows)

@@ -1,0 +1,122 @@
+"""How much and how fast a tenant, or one of its keys, may go, and the holds that reserve it."""
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from tenants.models import ApiKey, Tenant
+from tenants.scope import TenantManager
+
+
+class Period(models.TextChoices):
+    """What a budget is for: a calendar month (UTC), or all time."""
+
+    MONTH = "month"
+    TOTAL = "total"
+
+
+class HoldState(models.TextChoices):
+    """A hold is open, then ends once."""
+
+    OPEN = "open"
+    SETTLED = "settled"
+    RELEASED = "released"
+    EXPIRED = "expired"
+
+
+_UNUSED = (HoldState.RELEASED, HoldState.EXPIRED)
+
+
+def _money(**more: object) -> "models.DecimalField[object, object]":
+    return models.DecimalField(max_digits=30, decimal_places=12, **more)  # type: ignore[arg-type]
+
+
+class Quota(models.Model):
+    """One level's limits and what is used of them: a tenant's (key is null) or a key's. A null limit is none at all.
+
+    Whoever changes a quota locks the tenant's row first, then the key's: that order keeps deadlocks out.
+
+    request_credit, token_credit: the rate buckets in units times seconds, so that refilling is exact: a minute's
+    worth is 60 x the limit, a request costs 60, a second earns the limit. Null is full. As of `credited_at`.
+    budget: dollars for `period`, which began at `period_start`. spent: settled in it. held: in open holds.
+    excess: how far spent + held may lie above the budget, because usage was booked after its hold had expired or
+    because the budget was lowered below what was used. Zero in ordinary running.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    key = models.ForeignKey(ApiKey, null=True, on_delete=models.PROTECT, related_name="+")
+    requests_per_minute = models.PositiveIntegerField(null=True)
+    tokens_per_minute = models.PositiveBigIntegerField(null=True)
+    concurrency = models.PositiveIntegerField(null=True)
+    request_credit = models.DecimalField(max_digits=24, decimal_places=6, null=True)
+    token_credit = models.DecimalField(max_digits=24, decimal_places=6, null=True)
+    credited_at = models.DateTimeField(db_default=Now())
+    period = models.CharField(max_length=8, choices=Period, db_default=Period.MONTH)
+    budget = _money(null=True)
+    period_start = models.DateTimeField(db_default=Now())
+    spent = _money(db_default=0)
+    held = _money(db_default=0)
+    excess = _money(db_default=0)
+
+    objects = TenantManager["Quota"]()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["tenant"], condition=Q(key=None), name="one_quota_per_tenant"),
+            models.UniqueConstraint(fields=["key"], name="one_quota_per_key"),
+            models.CheckConstraint(
+                condition=Q(budget=None) | Q(budget__gte=models.F("spent") + models.F("held") - models.F("excess")),
+                name="spent_and_held_within_budget",
+            ),
+            models.CheckConstraint(
+                condition=Q(spent__gte=0, held__gte=0, excess__gte=0), name="quota_amounts_not_negative"
+            ),
+        ]
+
+
+class Hold(models.Model):
+    """What one request may use at most: taken before it runs, given back where it used less. Ends once.
+
+    A settlement that comes after the end (state expired or released) leaves the state and marks the hold late.
+    tokens: prompt + the most it may generate. context: what billing needs to book the request from the journal alone.
+    """
+
+    request_id = models.CharField(primary_key=True, max_length=80)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    key = models.ForeignKey(ApiKey, on_delete=models.PROTECT, related_name="+")
+    amount = _money()
+    tokens = models.PositiveBigIntegerField()
+    state = models.CharField(max_length=8, choices=HoldState, db_default=HoldState.OPEN)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    settled_at = models.DateTimeField(null=True)
+    settled_amount = _money(null=True)
+    settled_tokens = models.PositiveBigIntegerField(null=True)
+    late = models.BooleanField(db_default=False)
+    context = models.JSONField(db_default={})
+
+    objects = TenantManager["Hold"]()
+
+    class Meta:
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["tenant", "key", "expires_at"], condition=Q(state="open"), name="open_holds"),
+            models.Index(fields=["tenant", "settled_at"], name="holds_settled"),
+        ]
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.CheckConstraint(condition=Q(amount__gte=0), name="hold_not_negative"),
+            models.CheckConstraint(
+                condition=Q(settled_amount=None) | Q(settled_amount__gte=0, settled_amount__lte=models.F("amount")),
+                name="settled_within_held",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="open", ended_at=None, settled_amount=None)
+                | Q(state="settled", ended_at__isnull=False, settled_amount__isnull=False, late=False)
+                | Q(state__in=_UNUSED, ended_at__isnull=False, settled_amount=None, late=False)
+                | Q(state__in=_UNUSED, ended_at__isnull=False, settled_amount__isnull=False, late=True),
+                name="hold_ends_once",
+            ),
+        ]

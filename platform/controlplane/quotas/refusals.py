@@ -1,0 +1,73 @@
+"""Why a request is refused, in words with numbers, and when to come back."""
+
+from decimal import ROUND_CEILING, Decimal
+
+from controlplane.errors import ApiError, Conflict, InsufficientFunds, RateLimited
+from controlplane.quotas.rates import limits_of, never_fits, wait_seconds
+from tenants.sql import Row
+
+
+def level_name(row: Row) -> str:
+    return "this API key" if row["key_id"] else "your account"
+
+
+def rate_refusal(rows: list[Row], *, tokens: int) -> RateLimited | None:
+    """None where every level has room for one more request of `tokens` now.
+
+    Otherwise `Retry-After` is the moment from which *all* levels have room, rounded up to whole seconds.
+    """
+    hopeless = next((row for row in rows if never_fits(row, tokens=tokens)), None)
+    if hopeless is not None:
+        return _never(hopeless, tokens)
+    wait = max((wait_seconds(row, tokens=tokens) for row in rows), default=Decimal(0))
+    if wait == 0:
+        return None
+    row = max(rows, key=lambda each: wait_seconds(each, tokens=tokens))
+    seconds = int(wait.to_integral_value(ROUND_CEILING))
+    by_requests = row["requests_per_minute"] is not None and row["request_credit"] < 60
+    limit = f"{row['requests_per_minute']} requests" if by_requests else f"{row['tokens_per_minute']} tokens"
+    return RateLimited(
+        f"Rate limit of {level_name(row)} reached: {limit} a minute. Try again in {seconds} s.",
+        headers={
+            **limits_of(rows).headers(),
+            "Retry-After": str(seconds),
+            "retry-after-ms": str(int((wait * 1000).to_integral_value(ROUND_CEILING))),
+        },
+    )
+
+
+def _never(row: Row, tokens: int) -> RateLimited:
+    return RateLimited(
+        f"This request may use {tokens} tokens (prompt and max_tokens), but {level_name(row)} is limited to "
+        f"{row['tokens_per_minute']} a minute: shorten the prompt or lower max_tokens.",
+        param="max_tokens",
+        code="tokens_per_minute_exceeded",
+        headers={**limits_of([row]).headers(), "x-should-retry": "false"},
+    )
+
+
+def concurrency_refusal(row: Row) -> RateLimited:
+    """A slot is free when one of the running requests ends, which nobody can date: come back in a second."""
+    return RateLimited(
+        f"{level_name(row).capitalize()} already runs {row['concurrency']} requests, as many as it may at once. "
+        "Wait for one to end.",
+        code="concurrency_limit_exceeded",
+        headers={"Retry-After": "1"},
+    )
+
+
+def budget_refusal(row: Row, amount: Decimal) -> InsufficientFunds:
+    period = "monthly budget" if row["period"] == "month" else "budget"
+    return InsufficientFunds(
+        f"The {period} of {level_name(row)} does not cover this request: of ${row['budget'].normalize():f}, "
+        f"${row['spent'].normalize():f} is spent and ${row['held'].normalize():f} held for running requests; this one "
+        f"may cost ${amount.normalize():f}. Lower max_tokens, or ask for a larger budget."
+    )
+
+
+def reused_id(request_id: str) -> ApiError:
+    return Conflict(
+        f"Request id {request_id} has been used: send another one.",
+        code="request_id_reused",
+        headers={"x-should-retry": "false"},
+    )
