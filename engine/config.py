@@ -21,17 +21,28 @@ class EngineConfig:
     kv_pool_tokens: int = 65_536
     step_tokens: int = 512
     max_running: int = 64
+    max_waiting: int = 4096
     adapter_slots: int = 16
     max_rank: int = 64
     threads: int = 0  # 0 = all cores
 
     def __post_init__(self) -> None:
-        for name in ("page_size", "kv_pool_tokens", "step_tokens", "max_running", "adapter_slots", "max_rank"):
-            value = getattr(self, name)
+        for name in (
+            "page_size",
+            "kv_pool_tokens",
+            "step_tokens",
+            "max_running",
+            "max_waiting",
+            "adapter_slots",
+            "max_rank",
+        ):
+            value: int = getattr(self, name)
             if value < 1:
                 raise ValueError(f"{name} is {value}: it must be at least 1")
         if self.kv_pool_tokens % self.page_size:
-            raise ValueError(f"kv_pool_tokens ({self.kv_pool_tokens}) must be a multiple of page_size ({self.page_size})")
+            raise ValueError(
+                f"kv_pool_tokens ({self.kv_pool_tokens}) must be a multiple of page_size ({self.page_size})"
+            )
 
     @property
     def pages(self) -> int:

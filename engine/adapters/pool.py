@@ -12,6 +12,8 @@ from engine.protocol import AdapterRef
 
 Weights = Mapping[tuple[int, str], LoraWeights]
 LOADERS = 2
+# Host memory for the weights of adapters that are in no slot, or may have to come back to one.
+HOST_BYTES = 1 << 30
 
 
 class AdapterUnavailable(Exception):
@@ -51,7 +53,9 @@ class AdapterPool:
     scheduler calls between steps.
     """
 
-    def __init__(self, bank: Bank, slots: int, load: Callable[[AdapterRef], Weights], host_bytes: int = 1 << 30) -> None:
+    def __init__(
+        self, bank: Bank, slots: int, load: Callable[[AdapterRef], Weights], host_bytes: int = HOST_BYTES
+    ) -> None:
         self._bank, self._load, self._host_bytes = bank, load, host_bytes
         self._slots = [_Slot(index) for index in range(slots)]
         self._slot_of: dict[str, _Slot] = {}

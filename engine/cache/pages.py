@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 
 class PagePool:
-    """Ids 0..size-1. Every holder (a page table, a prefix-cache node) counts one reference; at zero the page is free."""
+    """Ids 0..size-1. Every holder (a page table, a prefix-cache node) counts one reference; at zero a page is free."""
 
     def __init__(self, size: int) -> None:
         self.size = size

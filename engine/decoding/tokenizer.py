@@ -42,7 +42,12 @@ class Tokenizer:
         """Token ids of a prompt of exactly one kind. Raises PromptRefused."""
         given = [field for field in ("messages", "text", "token_ids") if getattr(prompt, field) is not None]
         if len(given) != 1:
-            raise _refused(prompt, "invalid_prompt", None, f"give one of messages, text, token_ids; got {given or 'none'}")
+            raise _refused(
+                prompt,
+                "invalid_prompt",
+                None,
+                f"give one of messages, text, token_ids; got {' and '.join(given) or 'none'}",
+            )
         if prompt.messages is not None:
             ids = self._encode(self._render(prompt), special=False)
         elif prompt.text is not None:

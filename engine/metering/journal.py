@@ -72,6 +72,7 @@ class Journal:
         self._lock = _lock_folder(folder)
         self.engine_id = _engine_id(folder / "engine_id")
         self._open_path = folder / "open.log"
+        self._acknowledged_path = folder / "acknowledged"
         self._ended = _LineFile(folder / "ended.log")
         self._offsets = array("Q")  # of the line with position i + 1
         self._ended_ids: set[int] = set()
@@ -132,6 +133,17 @@ class Journal:
         end = self._offsets[last] if last < len(self._offsets) else self._ended.size
         data = self._ended.read(self._offsets[first], end)
         return [_decode_ended(_checked(line)) for line in data.splitlines()[: last - first]]
+
+    def acknowledge(self, position: int) -> None:
+        """A reader has stored every line up to `position`. Kept for the operator: lines stay for ever all the same."""
+        if 0 < position <= self.last_position and position > self.acknowledged:
+            draft = self._acknowledged_path.with_suffix(".new")
+            draft.write_text(str(position))
+            draft.replace(self._acknowledged_path)
+
+    @property
+    def acknowledged(self) -> int:
+        return int(self._acknowledged_path.read_text()) if self._acknowledged_path.exists() else 0
 
     def close(self) -> None:
         self._ended.close()
@@ -270,7 +282,8 @@ def _lock_folder(folder: Path) -> int:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(descriptor)
-        raise JournalError(f"{folder} is in use by another engine: stop it, or give this one a home of its own") from None
+        message = f"{folder} is in use by another engine: stop it, or give this one a home of its own"
+        raise JournalError(message) from None
     return descriptor
 
 

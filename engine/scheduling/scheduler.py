@@ -1,7 +1,6 @@
 """Which tokens the next step computes."""
 
 from bisect import insort
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -72,8 +71,14 @@ class Scheduler:
     def waiting_count(self) -> int:
         return len(self._queue)
 
-    def waiting(self, wanted: Callable[[Sequence], bool]) -> list[Sequence]:
-        return [sequence for sequence in self._queue.turns() if wanted(sequence)]
+    @property
+    def waiting(self) -> tuple[Sequence, ...]:
+        """In the order of their turn."""
+        return tuple(self._queue.turns())
+
+    def waiting_for(self, digest: str) -> list[Sequence]:
+        """Sequences that wait for this adapter."""
+        return [s for s in self._queue.turns() if s.adapter is not None and s.adapter.digest == digest]
 
     def add(self, sequence: Sequence) -> None:
         self._arrivals += 1
@@ -94,9 +99,7 @@ class Scheduler:
 
     def remember(self, sequence: Sequence) -> None:
         """Offer the pages computed so far to the prefix cache; the sequence keeps them locked."""
-        node = self._cache.insert(
-            sequence.namespace, sequence.tokens[: sequence.computed_len], sequence.pages
-        )
+        node = self._cache.insert(sequence.namespace, sequence.tokens[: sequence.computed_len], sequence.pages)
         if node is not None:
             self._cache.lock(node)
         if sequence.node is not None:
@@ -168,7 +171,7 @@ class Scheduler:
 
     def _starved(self) -> list[str]:
         """Digests whose oldest sequence has been passed over too often, the oldest first."""
-        starved = self.waiting(lambda sequence: sequence.skipped >= PATIENCE)
+        starved = [sequence for sequence in self._queue.turns() if sequence.skipped >= PATIENCE]
         starved.sort(key=lambda sequence: sequence.arrival)
         return list(dict.fromkeys(s.adapter.digest for s in starved if s.adapter is not None))
 

@@ -1,0 +1,129 @@
+"""`python -m engine`: one engine process. Exit codes: 0 stopped, 1 failed while serving, 2 could not start."""
+
+import argparse
+import logging
+import signal
+import sys
+from pathlib import Path
+from typing import NoReturn
+from uuid import uuid4
+
+import torch
+
+from engine.adapters.fetch import adapter_loader
+from engine.adapters.format import BaseShape
+from engine.adapters.format import Limits as AdapterLimits
+from engine.adapters.pool import AdapterPool
+from engine.config import EngineConfig
+from engine.core import Engine
+from engine.decoding.tokenizer import Tokenizer, TokenizerError
+from engine.logs import set_up_logs
+from engine.metering.journal import Journal, JournalError
+from engine.model_info import ModelInfo
+from engine.models.runner import load_runner
+from engine.models.weights import ModelError
+from engine.protocol import Description
+from engine.scheduling.admission import Limits
+from engine.server import AddressError, Server
+
+log = logging.getLogger("engine")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = _parser().parse_args(arguments)
+    set_up_logs(options.log_level.upper())
+    try:
+        server = _server(_config(options))
+    except (ModelError, TokenizerError, JournalError, AddressError, OSError, ValueError) as error:
+        sys.stderr.write(f"engine: {error}\n")
+        return 2
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: server.stop())
+    sys.stdout.write(f"engine ready at {options.url}\n")
+    sys.stdout.flush()
+    return 0 if server.serve() else 1
+
+
+def _server(config: EngineConfig) -> Server:
+    # The journal first: its lock says that no other engine runs here, before gigabytes are read.
+    journal = Journal(config.home)
+    if journal.closed_at_start:
+        log.warning("requests that the last process left open were ended", extra={"count": journal.closed_at_start})
+    base = BaseShape.from_config_file(config.model)
+    runner = load_runner(config)
+    info = runner.info
+    tokenizer = Tokenizer(config.model, vocab_size=info.vocab_size, context_len=info.context_len)
+    adapters = AdapterPool(
+        runner.bank, config.adapter_slots, adapter_loader(base, AdapterLimits(max_rank=config.max_rank))
+    )
+    limits = Limits(info.vocab_size, info.context_len, config.kv_pool_tokens, config.max_rank, config.max_waiting)
+    engine = Engine(config, limits, runner, tokenizer, adapters, journal)
+    return Server(config.url, engine, tokenizer, journal, _description(config, info, journal))
+
+
+def _description(config: EngineConfig, info: ModelInfo, journal: Journal) -> Description:
+    return Description(
+        call_id="",
+        engine_id=journal.engine_id,
+        boot_id=f"boot_{uuid4().hex}",
+        base_model=info.name,
+        context_len=info.context_len,
+        pool_tokens=config.kv_pool_tokens,
+        max_rank=config.max_rank,
+        adapter_slots=config.adapter_slots,
+        device=config.device,
+        exact=config.exact,
+    )
+
+
+def _config(options: argparse.Namespace) -> EngineConfig:
+    device = options.device
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("--device is cuda, and torch finds no CUDA device here: use --device cpu or auto")
+    return EngineConfig(
+        model=options.model,
+        home=options.home,
+        url=options.url,
+        device=device,
+        exact=options.exact,
+        page_size=options.page_size,
+        kv_pool_tokens=options.kv_pool_tokens,
+        step_tokens=options.step_tokens,
+        max_running=options.max_running,
+        adapter_slots=options.adapter_slots,
+        max_rank=options.max_rank,
+        threads=options.threads,
+    )
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"engine: {message} (see python -m engine --help)\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="python -m engine", description="Serve one base model and its adapters over the engine wire.")
+    add, shipped = parser.add_argument, EngineConfig(model=Path(), home=Path(), url="")
+    add("--model", type=Path, required=True, help="Hugging Face folder of the base model")
+    add("--home", type=Path, required=True, help="folder of the usage journal")
+    add("--url", required=True, help="where to listen: ipc://PATH or tcp://127.0.0.1:PORT")
+    add("--device", choices=("auto", "cpu", "cuda"), default="auto")
+    add("--exact", action="store_true", help="fp32 weights and fp32 KV, the mode oracles compare in")
+    add("--threads", type=int, default=shipped.threads, help="CPU threads; 0 = all cores")
+    for name, help_text in (
+        ("page_size", "tokens per KV page"),
+        ("kv_pool_tokens", "tokens that the KV pool holds"),
+        ("step_tokens", "token budget of one step"),
+        ("max_running", "sequences in one step"),
+        ("adapter_slots", "adapters on the device at once"),
+        ("max_rank", "highest LoRA rank served"),
+    ):
+        add(f"--{name.replace('_', '-')}", type=int, default=getattr(shipped, name), help=f"{help_text} (%(default)s)")
+    add("--log-level", choices=("debug", "info", "warning", "error"), default="info")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

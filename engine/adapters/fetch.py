@@ -1,0 +1,61 @@
+"""An adapter's files, from wherever they are published, to checked weights in host memory."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import obstore
+from obstore.exceptions import BaseError as StoreError
+from obstore.store import from_url
+
+from engine.adapters.files import ADAPTER_FILES, TENSOR_FILE, folder_digest
+from engine.adapters.format import AdapterRefused, BaseShape, Limits, check_adapter
+from engine.adapters.load import load_adapter
+from engine.adapters.pool import AdapterUnavailable, Weights
+from engine.protocol import AdapterRef
+
+CHUNK_BYTES = 8 << 20
+
+
+def adapter_loader(base: BaseShape, limits: Limits) -> Callable[[AdapterRef], Weights]:
+    """The `load` of an `AdapterPool`. What it returns raises AdapterUnavailable."""
+
+    def load(adapter: AdapterRef) -> Weights:
+        # The check reads a folder that nobody else can change between check and use.
+        with tempfile.TemporaryDirectory(prefix="veneer-adapter-") as name:
+            folder = Path(name)
+            _download(adapter, folder, limits.max_bytes)
+            return _checked_weights(adapter, folder, base, limits)
+
+    return load
+
+
+def _download(adapter: AdapterRef, folder: Path, max_bytes: int) -> None:
+    try:
+        store = from_url(adapter.uri)
+        size = sum(obstore.head(store, name)["size"] for name in ADAPTER_FILES)
+        if size > max_bytes:
+            raise AdapterUnavailable(f"its files have {size} bytes; the limit is {max_bytes}", permanent=True)
+        for name in ADAPTER_FILES:
+            with (folder / name).open("wb") as file:
+                for chunk in obstore.get(store, name).stream(min_chunk_size=CHUNK_BYTES):
+                    file.write(chunk)
+    except FileNotFoundError as error:
+        raise AdapterUnavailable(f"its files are missing: {_first_line(error)}", permanent=True) from error
+    except (StoreError, ValueError) as error:
+        raise AdapterUnavailable(f"its files cannot be fetched: {_first_line(error)}", permanent=False) from error
+
+
+def _checked_weights(adapter: AdapterRef, folder: Path, base: BaseShape, limits: Limits) -> Weights:
+    digest = folder_digest(folder)
+    if digest != adapter.digest:
+        raise AdapterUnavailable(f"its files have digest {digest}, not {adapter.digest}", permanent=True)
+    try:
+        spec = check_adapter(folder, base, limits)
+    except AdapterRefused as error:
+        raise AdapterUnavailable(f"its files do not pass the check: {_first_line(error)}", permanent=True) from error
+    return load_adapter((folder / TENSOR_FILE).read_bytes(), spec)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0]

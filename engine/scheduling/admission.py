@@ -1,0 +1,81 @@
+"""What a request has to satisfy before it may wait: each refusal names the field, the value and the remedy."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from engine.protocol import EngineError, Generate, Sampling
+
+MAX_STOPS = 16
+MAX_STOP_CHARS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """context_len, pool_tokens: tokens. max_waiting: sequences that may wait at once."""
+
+    vocab_size: int
+    context_len: int
+    pool_tokens: int
+    max_rank: int
+    max_waiting: int
+
+    def max_len(self, request: Generate) -> int:
+        """Tokens the sequence may grow to: its own wish, within the context and the pool."""
+        return min(len(request.token_ids) + request.sampling.max_tokens, self.context_len, self.pool_tokens)
+
+
+def refusal(request: Generate, limits: Limits, waiting: int) -> EngineError | None:
+    """Why the request cannot be served; None where it can."""
+    code, param, message = next(_problems(request, limits), (None, None, None))
+    if code is None and waiting >= limits.max_waiting:
+        message = f"{waiting} requests are waiting already: try again later"
+        return EngineError(ref=request.request_id, code="engine_overloaded", message=message, permanent=False)
+    if code is None or message is None:
+        return None
+    return EngineError(ref=request.request_id, code=code, message=message, param=param)
+
+
+def _problems(request: Generate, limits: Limits) -> Iterator[tuple[str, str, str]]:
+    yield from _prompt_problems(request.token_ids, limits)
+    for param, message in _sampling_problems(request.sampling):
+        yield "invalid_sampling", param, message
+    if request.adapter is not None and not 1 <= request.adapter.rank <= limits.max_rank:
+        message = f"the adapter's rank is {request.adapter.rank}; this engine serves ranks 1 to {limits.max_rank}"
+        yield "adapter_unavailable", "adapter", message
+
+
+def _prompt_problems(ids: tuple[int, ...], limits: Limits) -> Iterator[tuple[str, str, str]]:
+    if not ids:
+        yield "invalid_prompt", "token_ids", "token_ids is empty: the prompt needs at least one token"
+    outside = next((token for token in ids if not 0 <= token < limits.vocab_size), None)
+    if outside is not None:
+        message = f"token id {outside} is not in the vocabulary of {limits.vocab_size}"
+        yield "invalid_prompt", "token_ids", message
+    if len(ids) >= limits.context_len:
+        message = (
+            f"the prompt has {len(ids)} tokens; the context of {limits.context_len} tokens has to hold it and at least "
+            "one more: shorten it"
+        )
+        yield "context_length_exceeded", "token_ids", message
+    if len(ids) >= limits.pool_tokens:
+        message = (
+            f"the prompt has {len(ids)} tokens; this engine's KV pool holds {limits.pool_tokens}, answer included: "
+            "shorten it, or run an engine with a larger kv_pool_tokens"
+        )
+        yield "prompt_too_long_for_pool", "token_ids", message
+
+
+def _sampling_problems(sampling: Sampling) -> Iterator[tuple[str, str]]:
+    if sampling.max_tokens < 1:
+        yield "max_tokens", f"max_tokens is {sampling.max_tokens}: it must be at least 1"
+    if not (math.isfinite(sampling.temperature) and sampling.temperature >= 0):
+        yield "temperature", f"temperature is {sampling.temperature}: it must be 0 (greedy) or more"
+    if not 0 < sampling.top_p <= 1:
+        yield "top_p", f"top_p is {sampling.top_p}: it must be over 0 and at most 1 (off)"
+    if sampling.top_k < 0:
+        yield "top_k", f"top_k is {sampling.top_k}: it must be 0 (off) or more"
+    if len(sampling.stop) > MAX_STOPS:
+        yield "stop", f"stop has {len(sampling.stop)} strings: at most {MAX_STOPS} are allowed"
+    if not all(1 <= len(stop) <= MAX_STOP_CHARS for stop in sampling.stop):
+        yield "stop", f"a stop string must have 1 to {MAX_STOP_CHARS} characters"

@@ -1,0 +1,227 @@
+"""The wire: one ROUTER socket that gateways talk to. It never waits for a step, and a step never waits for it."""
+
+import logging
+import socket
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+import zmq
+
+from engine.core import Engine
+from engine.decoding.tokenizer import PromptRefused
+from engine.metering.journal import Journal
+from engine.protocol import (
+    Abort,
+    AckJournal,
+    Describe,
+    Description,
+    EngineError,
+    Event,
+    Generate,
+    JournalPage,
+    Prepare,
+    Prepared,
+    ReadJournal,
+    Request,
+    decode_request,
+    encode_events,
+)
+from engine.step_thread import StepThread
+
+log = logging.getLogger(__name__)
+
+SILENCE_SECONDS = 5.0
+STOP_SECONDS = 10.0
+MAX_FRAME_BYTES = 64 << 20
+MAX_UNSENT_FRAMES = 10_000
+MAX_JOURNAL_LINES = 2_000
+POLL_MS = 200
+# Messages taken in one go, before answers get their turn.
+BURST = 256
+
+
+class AddressError(Exception):
+    """The engine cannot listen at its url; the message says why."""
+
+
+class Prompts(Protocol):
+    def prepare(self, prompt: Prepare) -> tuple[int, ...]: ...
+
+
+class Server:
+    """Answers `Prepare`, `Describe` and `ReadJournal` itself; hands `Generate` and `Abort` to the step thread.
+
+    A gateway that has been silent for SILENCE_SECONDS, or cannot be reached, has its requests aborted.
+    Raises AddressError.
+    """
+
+    def __init__(self, url: str, engine: Engine, prompts: Prompts, journal: Journal, description: Description) -> None:
+        self._prompts, self._journal, self._description = prompts, journal, description
+        self._context = zmq.Context()
+        self._router = _listen(self._context, url)
+        self._outbox = self._context.socket(zmq.PULL)
+        self._outbox.bind("inproc://events")
+        self._from_steps = self._context.socket(zmq.PUSH)  # used by the step thread alone
+        self._from_steps.connect("inproc://events")
+        self._steps = StepThread(engine, self._hand_over, self._hand_over_end)
+        self._stop = threading.Event()
+        self._heard: dict[bytes, float] = {}
+
+    def stop(self) -> None:
+        """Ask `serve` to return. May be called from a signal handler or another thread."""
+        self._stop.set()
+
+    def serve(self) -> bool:
+        """Serve until `stop`. Open requests end as `engine_restart`. False: the step thread failed."""
+        self._steps.start()
+        poller = zmq.Poller()
+        poller.register(self._router, zmq.POLLIN)
+        poller.register(self._outbox, zmq.POLLIN)
+        try:
+            while not self._stop.is_set():
+                ready = dict(poller.poll(POLL_MS))
+                if self._outbox in ready:
+                    self._send_events()
+                if self._router in ready:
+                    self._receive()
+                self._drop_silent()
+        finally:
+            self._steps.stop(STOP_SECONDS)
+            self._send_events()
+            self._close()
+        return not self._steps.failed
+
+    def _hand_over(self, gateway: bytes, events: list[Event]) -> None:
+        self._from_steps.send_multipart([gateway, encode_events(events)])
+
+    def _hand_over_end(self) -> None:
+        self._from_steps.close(linger=1000)
+        self._stop.set()
+
+    def _send_events(self) -> None:
+        while self._outbox.poll(0):
+            gateway, frame = self._outbox.recv_multipart()
+            self._send(gateway, frame)
+
+    def _send(self, gateway: bytes, frame: bytes) -> None:
+        try:
+            self._router.send_multipart([gateway, frame], zmq.NOBLOCK)
+        except zmq.ZMQError as error:
+            if error.errno not in (zmq.EHOSTUNREACH, zmq.EAGAIN):
+                raise
+            self._forget(gateway, "is unreachable" if error.errno == zmq.EHOSTUNREACH else "does not read its answers")
+
+    def _receive(self) -> None:
+        for _ in range(BURST):
+            if not self._router.poll(0):
+                return
+            gateway, *frames = self._router.recv_multipart()
+            self._heard[gateway] = time.monotonic()
+            answer = self._answer(gateway, frames)
+            if answer is not None:
+                self._send(gateway, encode_events([answer]))
+
+    def _answer(self, gateway: bytes, frames: list[bytes]) -> Event | None:
+        """The answer to a message; None where the step thread will give it, or none is due."""
+        frame = frames[0] if len(frames) == 1 else b""
+        try:
+            return self._obey(gateway, decode_request(frame))
+        except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            message = f"not a request of this protocol: {error}"
+            return EngineError(ref=_ref_of(frame), code="malformed_request", message=message)
+        except PromptRefused as refusal:
+            return refusal.error
+        except Exception as error:  # one message fails, the server does not
+            log.error("a message could not be answered", exc_info=error)
+            message = f"the engine failed at this message: {type(error).__name__}"
+            return EngineError(ref=_ref_of(frame), code="engine_fault", message=message, permanent=False)
+
+    def _obey(self, gateway: bytes, request: Request) -> Event | None:
+        match request:
+            case Generate() | Abort():
+                self._steps.ask(gateway, request)
+            case Prepare():
+                return Prepared(request.call_id, self._prompts.prepare(request))
+            case Describe():
+                return msgspec.structs.replace(self._description, call_id=request.call_id)
+            case ReadJournal():
+                return self._journal_page(request)
+            case AckJournal():
+                self._journal.acknowledge(request.position)
+        return None
+
+    def _journal_page(self, request: ReadJournal) -> JournalPage:
+        lines = self._journal.read(request.after, min(request.limit, MAX_JOURNAL_LINES))
+        return JournalPage(request.call_id, self._journal.engine_id, tuple(lines), self._journal.last_position)
+
+    def _drop_silent(self) -> None:
+        now = time.monotonic()
+        for gateway in [g for g, heard in self._heard.items() if now - heard > SILENCE_SECONDS]:
+            self._forget(gateway, f"has been silent for {SILENCE_SECONDS:.0f} s")
+
+    def _forget(self, gateway: bytes, why: str) -> None:
+        if self._heard.pop(gateway, None) is not None:
+            log.warning("gateway %s %s: its requests are aborted", gateway.hex(), why)
+        self._steps.forget(gateway)
+
+    def _close(self) -> None:
+        self._router.close(linger=1000)
+        self._outbox.close(linger=0)
+        self._context.term()
+
+
+def _ref_of(frame: bytes) -> str:
+    """Whatever id a frame names, however wrong the rest of it is, so that its sender can tell what failed."""
+    try:
+        content = msgspec.msgpack.decode(frame)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return ""
+    fields = content if isinstance(content, dict) else {}
+    ref = fields.get("request_id") or fields.get("call_id")
+    return ref if isinstance(ref, str) else ""
+
+
+def _listen(context: "zmq.Context[zmq.Socket[bytes]]", url: str) -> "zmq.Socket[bytes]":
+    router = context.socket(zmq.ROUTER)
+    router.setsockopt(zmq.ROUTER_MANDATORY, 1)
+    router.setsockopt(zmq.ROUTER_HANDOVER, 1)
+    router.setsockopt(zmq.SNDHWM, MAX_UNSENT_FRAMES)
+    router.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
+    parts = urlsplit(url)
+    bind: Callable[[], object] = lambda: router.bind(url)  # noqa: E731 - one of two ways to bind
+    try:
+        if parts.scheme == "ipc":
+            _bind_private(router, url)
+        elif parts.scheme == "tcp" and parts.hostname in ("127.0.0.1", "localhost", "::1"):
+            bind()
+        else:
+            raise AddressError(f"url is {url}: use ipc://PATH, or tcp://127.0.0.1:PORT (this wire has no encryption)")
+    except zmq.ZMQError as error:
+        raise AddressError(f"url {url} cannot be listened at: {error}") from error
+    return router
+
+
+def _bind_private(router: "zmq.Socket[bytes]", url: str) -> None:
+    """Only this user may connect. A socket file that a killed engine left behind is replaced; a live one is not."""
+    path = Path(url.removeprefix("ipc://"))
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.exists():
+        if _is_listening(path):
+            raise AddressError(f"another engine listens at {url}: stop it, or use another --url")
+        path.unlink()
+    router.bind(url)
+    path.chmod(0o600)
+
+
+def _is_listening(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
