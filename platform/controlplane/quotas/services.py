@@ -1,7 +1,7 @@
 """Holds: take what a request may use before it runs, correct after, give back. All of it as plans (`tenants.sql`).
 
-Locks are always taken in the order: the hold, the tenant's quota, the key's quota. `reserve` creates its hold last, and
-nobody waits for a hold while holding a quota.
+Locks are always taken in the order: the tenant's quota, the key's quota, the hold. So one transaction may end many
+holds (the journal's reader does) beside others that end one each.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 from controlplane.quotas import statements as sql
 from controlplane.quotas.rates import Limits, limits_of
 from controlplane.quotas.refusals import budget_refusal, concurrency_refusal, rate_refusal, reused_id
-from tenants.sql import Plan, Query, Row
+from tenants.sql import Plan, Query, Row, run_sync
 
 
 class Settlement(IntEnum):
@@ -131,6 +131,7 @@ def renew_holds(*, request_ids: list[str], ttl_seconds: int) -> Plan[int]:
 
 def expire_tenant_holds(*, tenant_id: str) -> Plan[int]:
     """End up to 500 holds of a tenant whose time is over; what they held goes back. Returns how many."""
+    yield Query(sql.LOCK_TENANT, {"tenant": tenant_id})
     expired = yield Query(sql.EXPIRE_HOLDS, {"tenant": tenant_id})
     if expired:
         yield from _give_back("tenant", tenant_id, "", expired)
@@ -146,6 +147,9 @@ def _give_back(level: str, tenant_id: str, key_id: str, holds: list[Row]) -> Pla
 
 
 def _lock_hold(request_id: str) -> Plan[Row | None]:
+    """The hold, locked behind its tenant's quota. None where it is missing or settled."""
+    if not (yield Query(sql.LOCK_TENANT_OF_HOLD, {"request_id": request_id})):
+        return None
     rows = yield Query(sql.LOCK_HOLD, {"request_id": request_id})
     return rows[0] if rows else None
 
@@ -159,3 +163,16 @@ def _book(hold: Row, *, spent: Decimal, freed: Decimal, unused_tokens: int) -> P
         rows = yield Query(sql.BOOK[level], change)
         periods += [row["period_start"] for row in rows]
     return periods
+
+
+def expire_holds() -> int:
+    """End every hold whose time is over, a transaction per tenant; returns how many."""
+    total = 0
+    for row in run_sync(_tenants_with_expired()):
+        while expired := run_sync(expire_tenant_holds(tenant_id=row["tenant_id"])):
+            total += expired
+    return total
+
+
+def _tenants_with_expired() -> Plan[list[Row]]:
+    return (yield Query(sql.TENANTS_WITH_EXPIRED, {}))

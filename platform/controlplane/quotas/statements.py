@@ -103,6 +103,13 @@ VALUES (%(request_id)s, %(tenant)s, %(key)s, %(amount)s::numeric, %(tokens)s::bi
     now() + %(ttl)s::int * interval '1 second', %(context)s::jsonb)
 ON CONFLICT (request_id) DO NOTHING RETURNING request_id
 """
+# Locks the tenant's quota for whoever is about to end one of its holds; nothing to lock once that is settled.
+LOCK_TENANT_OF_HOLD: Final = """
+SELECT id FROM quotas_quota WHERE key_id IS NULL AND tenant_id = (
+    SELECT tenant_id FROM quotas_hold WHERE request_id = %(request_id)s AND settled_amount IS NULL
+) FOR UPDATE
+"""
+LOCK_TENANT: Final = "SELECT id FROM quotas_quota WHERE key_id IS NULL AND tenant_id = %(tenant)s FOR UPDATE"
 LOCK_HOLD: Final = """
 SELECT tenant_id, key_id, amount, tokens, state, settled_amount FROM quotas_hold
 WHERE request_id = %(request_id)s FOR UPDATE
@@ -120,7 +127,7 @@ RENEW_HOLDS: Final = """
 UPDATE quotas_hold SET expires_at = greatest(expires_at, now() + %(ttl)s::int * interval '1 second')
 WHERE request_id = ANY(%(request_ids)s::text[]) AND state = 'open' RETURNING request_id
 """
-# SKIP LOCKED: a hold that somebody is ending right now needs no sweeping, and waiting for it could deadlock.
+# SKIP LOCKED: a hold that is being renewed right now needs no sweeping, and waiting for it could deadlock.
 EXPIRE_HOLDS: Final = """
 UPDATE quotas_hold SET state = 'expired', ended_at = now()
 WHERE request_id IN (
