@@ -6,6 +6,7 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from channels.layers import get_channel_layer
 from django.db import transaction
+from redis.exceptions import RedisError
 
 log = logging.getLogger(__name__)
 
@@ -15,14 +16,16 @@ def group_name(tenant_id: str) -> str:
 
 
 def publish(*, tenant_id: str, event: str, data: dict[str, Any]) -> None:
-    """Tell the tenant's open pages. A page that misses it reads the same on its next fetch, so a channel layer that
-    is away costs a warning, never the transaction's effect."""
+    """Tell the tenant's open pages, once the current transaction commits."""
+    # robust: whatever goes wrong here must not turn a committed deed into an error.
+    transaction.on_commit(lambda: async_to_sync(publish_async)(tenant_id=tenant_id, event=event, data=data), robust=True)
 
-    def send() -> None:
-        message = {"type": "tenant.event", "event": event, "data": data}
-        try:
-            async_to_sync(get_channel_layer().group_send)(group_name(tenant_id), message)
-        except OSError as exc:
-            log.warning("event %s not published: %s", event, exc)
 
-    transaction.on_commit(send)
+async def publish_async(*, tenant_id: str, event: str, data: dict[str, Any]) -> None:
+    """For asynchronous callers, after their commit. A page that misses an event reads the same on its next fetch, so a
+    channel layer that is away costs a warning, never the deed."""
+    message = {"type": "tenant.event", "event": event, "data": data}
+    try:
+        await get_channel_layer().group_send(group_name(tenant_id), message)
+    except (OSError, RedisError) as exc:
+        log.warning("event %s not published: %s", event, exc)

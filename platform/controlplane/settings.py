@@ -66,6 +66,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "controlplane.console.security.SecurityHeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "controlplane.console.middleware.RequestIdMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -90,7 +91,7 @@ DATABASES = {
         "OPTIONS": {"pool": {"min_size": 0, "max_size": 8, "timeout": 10}},
     }
 }
-MIGRATION_MODULES = {app: f"migrations.{app}" for app in ("tenants", "adapters", "quotas", "billing")}
+MIGRATION_MODULES = {app: f"migrations.{app}" for app in ("tenants", "adapters", "quotas", "billing", "inference")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "tenants.User"
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]
@@ -106,6 +107,9 @@ USE_I18N = False
 STATIC_URL = "/static/"
 STATIC_ROOT = HOME / "static"
 FRONTEND_DIR = ROOT / "frontend" / "dist"
+WHITENOISE_ROOT = FRONTEND_DIR  # its index.html has a view of its own: it sets a cookie, and says when it is missing
+WHITENOISE_USE_FINDERS = True  # the API browser's files are served from where they are installed
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^/assets/"  # vite names these by their content
 FILE_UPLOAD_HANDLERS: list[str] = []  # uploads are raw bodies, read as streams
 APPEND_SLASH = False
 CHANNEL_LAYERS = {
@@ -148,6 +152,7 @@ CELERY_BEAT_SCHEDULE = {
     "ingest-journal": {"task": "inference.ingest_journal", "schedule": 2.0},
     "expire-holds": {"task": "quotas.expire_holds", "schedule": 10.0},
     "resume-checks": {"task": "adapters.resume_checks", "schedule": 15.0},
+    "sweep-adapters": {"task": "adapters.sweep", "schedule": 60.0},
 }
 
 # --- logs ---------------------------------------------------------------------------------------------------------

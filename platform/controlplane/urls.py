@@ -1,7 +1,7 @@
 """A page of routes: the management API, its schema, the OpenAI-shaped door, and the console's pages."""
 
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 handler404 = "controlplane.errors.handler404"
 handler500 = "controlplane.errors.handler500"
@@ -10,7 +10,7 @@ urlpatterns = [
     path("api/v1/schema", SpectacularAPIView.as_view(permission_classes=[], authentication_classes=[]), name="schema"),
     path(
         "api/docs",
-        SpectacularSwaggerView.as_view(url_name="schema", permission_classes=[], authentication_classes=[]),
+        SpectacularSwaggerSplitView.as_view(url_name="schema", permission_classes=[], authentication_classes=[]),
     ),
     path("api/v1/", include("controlplane.adapters.urls")),
     path("api/v1/", include("controlplane.quotas.urls")),

@@ -1,3 +1,14 @@
-from django.urls import URLPattern
+from django.urls import path, re_path
 
-urlpatterns: list[URLPattern] = []
+from controlplane.console import keys, operator, pages, session
+
+urlpatterns = [
+    path("api/v1/session", session.SessionApi.as_view()),
+    path("api/v1/keys", keys.KeysApi.as_view()),
+    path("api/v1/keys/<str:key_id>/revoke", keys.RevokeKeyApi.as_view()),
+    path("api/v1/playground/key", keys.PlaygroundKeyApi.as_view()),
+    path("api/v1/operator/tenants", operator.OperatorTenantsApi.as_view()),
+    path("healthz", pages.health),
+    # Everything else is a page of the console, but for what programs ask: they get 404 in JSON, not HTML.
+    re_path(r"^(?!(?:api|v1|ws|static|assets)(?:/|$)).*$", pages.page),
+]

@@ -1,0 +1,23 @@
+"""The console's process: management API, pages and events, on stock Django. The door has its own (`inference`)."""
+
+import os
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
+django.setup(set_prefix=False)
+
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402  # all below need the apps to be loaded
+from channels.sessions import SessionMiddlewareStack  # noqa: E402
+from django.core.handlers.asgi import ASGIHandler  # noqa: E402
+from django.urls import path  # noqa: E402
+
+from controlplane.console.body_limit import BodyLimit  # noqa: E402
+from controlplane.console.consumer import EventsConsumer  # noqa: E402
+
+application = ProtocolTypeRouter(
+    {
+        "http": BodyLimit(ASGIHandler()),
+        "websocket": SessionMiddlewareStack(URLRouter([path("ws/events", EventsConsumer.as_asgi())])),
+    }
+)

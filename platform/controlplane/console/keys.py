@@ -1,0 +1,158 @@
+"""A tenant's API keys, and the console's own short-lived one."""
+
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Final
+
+from django.db import transaction
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from controlplane.errors import Forbidden, NotFound
+from controlplane.events import publish
+from controlplane.rest import PAGE_PARAMETERS, Allowed, ErrorBody, PersonOnly, caller, keyset_page, page_of, tenant_of
+from tenants.api_auth import Caller
+from tenants.auth import issue_key, revoke_key
+from tenants.models import ApiKey, Tenant
+from tenants.permissions import SCOPES, actions_of
+from tenants.scope import tenant_scope
+
+PLAYGROUND_TTL: Final = timedelta(minutes=15)
+
+
+class KeyShape(serializers.Serializer[Any]):
+    """created_by: the e-mail address of whoever issued it; null for a key that another key issued."""
+
+    id = serializers.CharField()
+    name = serializers.CharField()
+    prefix = serializers.CharField()
+    last4 = serializers.CharField()
+    scopes = serializers.ListField(child=serializers.ChoiceField(choices=SCOPES))
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField(allow_null=True)
+    revoked_at = serializers.DateTimeField(allow_null=True)
+    last_used_at = serializers.DateTimeField(allow_null=True)
+    created_by = serializers.CharField(allow_null=True)
+
+
+class IssuedKeyShape(KeyShape):
+    key = serializers.CharField(help_text="the key itself: shown here and never again")
+
+
+def key_body(key: ApiKey) -> dict[str, Any]:
+    fields = ("id", "name", "prefix", "last4", "scopes", "created_at", "expires_at", "revoked_at", "last_used_at")
+    body = {name: getattr(key, name) for name in fields}
+    return {**body, "created_by": key.created_by.email if key.created_by else None}
+
+
+class KeysApi(APIView):
+    permission_classes = (Allowed,)
+    action_needed: ClassVar[dict[str, str]] = {"GET": "keys:read", "POST": "keys:write"}
+
+    class Input(serializers.Serializer[Any]):
+        name = serializers.CharField(max_length=100)
+        scopes = serializers.ListField(child=serializers.ChoiceField(choices=SCOPES), allow_empty=False)
+        expires_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
+
+        class Meta:
+            ref_name = "IssueKey"
+
+        def validate_scopes(self, scopes: list[str]) -> list[str]:
+            return [scope for scope in SCOPES if scope in scopes]
+
+        def validate_expires_at(self, at: datetime | None) -> datetime | None:
+            if at is not None and at <= timezone.now():
+                raise serializers.ValidationError(f"{at.isoformat()} is past: leave it out for a key without an end")
+            return at
+
+    @extend_schema(operation_id="keys_list", parameters=PAGE_PARAMETERS, responses=page_of("KeyPage", KeyShape))
+    def get(self, request: Request) -> Response:
+        tenant = tenant_of(request)
+        with tenant_scope(tenant.id):
+            keys = ApiKey.objects.filter(tenant=tenant, hidden=False).select_related("created_by")
+            return Response(keyset_page(keys, request).body(key_body))
+
+    @extend_schema(
+        operation_id="keys_issue",
+        request=Input,
+        responses={201: IssuedKeyShape, 400: ErrorBody, 403: ErrorBody},
+    )
+    def post(self, request: Request) -> Response:
+        """A new key. It can do no more than whoever issues it."""
+        data = self.Input(data=request.data)
+        data.is_valid(raise_exception=True)
+        check_grant(caller(request), data.validated_data["scopes"])
+        key, raw = issue(tenant_of(request), caller(request), **data.validated_data)
+        return Response({**key_body(key), "key": raw}, status=201)
+
+
+def check_grant(who: Caller, scopes: list[str]) -> None:
+    for scope in scopes:
+        if not all(who.can(action) for action in actions_of([scope])):
+            raise Forbidden(
+                f"scopes: you may not grant {scope!r}, because your role or key does not allow all that it allows",
+                param="scopes",
+            )
+
+
+@transaction.atomic
+def issue(
+    tenant: Tenant, who: Caller, *, name: str, scopes: list[str], expires_at: datetime | None, hidden: bool = False
+) -> tuple[ApiKey, str]:
+    key, raw = issue_key(
+        tenant=tenant,
+        name=name,
+        scopes=tuple(scopes),
+        actor=who.user,
+        issuer=who.actor,
+        expires_at=expires_at,
+        hidden=hidden,
+    )
+    key.refresh_from_db()  # created_at is the database's
+    if not hidden:
+        publish(tenant_id=tenant.id, event="key.changed", data={"id": key.id})
+    return key, raw
+
+
+class RevokeKeyApi(APIView):
+    permission_classes = (Allowed,)
+    action_needed = "keys:write"
+
+    @extend_schema(operation_id="keys_revoke", request=None, responses={200: KeyShape, 404: ErrorBody})
+    def post(self, request: Request, key_id: str) -> Response:
+        """Refused everywhere within a second. A second call changes nothing."""
+        return Response(key_body(revoke(tenant_of(request), caller(request), key_id)))
+
+
+@transaction.atomic
+def revoke(tenant: Tenant, who: Caller, key_id: str) -> ApiKey:
+    key = revoke_key(tenant=tenant, key_id=key_id, actor=who.actor)
+    if key is None:
+        raise NotFound(f"There is no key {key_id}.")
+    publish(tenant_id=tenant.id, event="key.changed", data={"id": key.id})
+    return key
+
+
+class PlaygroundKeyApi(APIView):
+    permission_classes = (PersonOnly, Allowed)
+    action_needed = "inference"
+
+    class Output(serializers.Serializer[Any]):
+        key = serializers.CharField()
+        expires_at = serializers.DateTimeField()
+
+        class Meta:
+            ref_name = "PlaygroundKey"
+
+    @extend_schema(operation_id="playground_key", request=None, responses={201: Output, 403: ErrorBody})
+    def post(self, request: Request) -> Response:
+        """What the console's playground calls the door with; in no list, and dead in a quarter of an hour."""
+        expires_at = timezone.now() + PLAYGROUND_TTL
+        who = caller(request)
+        _, raw = issue(
+            tenant_of(request), who, name="Playground", scopes=["inference"], expires_at=expires_at, hidden=True
+        )
+        return Response({"key": raw, "expires_at": expires_at}, status=201)

@@ -1,0 +1,145 @@
+"""Sign in, sign out, who am I."""
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+from django.conf import settings
+from django.contrib.auth import authenticate, login, logout
+from django.http import HttpRequest, HttpResponseBase
+from django.middleware.csrf import get_token
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.permissions import AllowAny, BasePermission
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from controlplane.errors import NotAuthenticated, RateLimited
+from controlplane.rest import ErrorBody, PersonOnly, caller
+from tenants.api_auth import SessionAuthentication
+from tenants.lockout import LockedOut, count_attempt_plan, forget_attempts
+from tenants.models import Membership, Role, User
+from tenants.sql import run_sync
+
+
+class SessionShape(serializers.Serializer[Any]):
+    class Person(serializers.Serializer[Any]):
+        id = serializers.CharField()
+        email = serializers.EmailField()
+        is_operator = serializers.BooleanField()
+
+        class Meta:
+            ref_name = "Person"
+
+    class Belonging(serializers.Serializer[Any]):
+        class In(serializers.Serializer[Any]):
+            id = serializers.CharField()
+            slug = serializers.CharField()
+            name = serializers.CharField()
+
+            class Meta:
+                ref_name = "TenantName"
+
+        tenant = In()
+        role = serializers.ChoiceField(choices=Role.choices)
+
+        class Meta:
+            ref_name = "Membership"
+
+    class Base(serializers.Serializer[Any]):
+        name = serializers.CharField()
+        context_len = serializers.IntegerField(allow_null=True, help_text="tokens; null while the model is not there")
+
+        class Meta:
+            ref_name = "BaseModel"
+
+    user = Person()
+    memberships = Belonging(many=True)
+    door_url = serializers.URLField(help_text="where the OpenAI-compatible API answers")
+    base_model = Base()
+
+
+class SessionApi(APIView):
+    class Input(serializers.Serializer[Any]):
+        email = serializers.CharField(max_length=254)
+        password = serializers.CharField(max_length=1000, trim_whitespace=False, style={"input_type": "password"})
+
+        class Meta:
+            ref_name = "SignIn"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]
+        get_token(request)  # sets the CSRF cookie on every answer, so that a page can sign in with its first request
+        return super().dispatch(request, *args, **kwargs)
+
+    def get_authenticators(self) -> list[BaseAuthentication]:
+        """Signing in needs no session; a stale one must not stand in the way."""
+        return [] if self.request and self.request.method == "POST" else super().get_authenticators()
+
+    def get_permissions(self) -> list[BasePermission]:  # type: ignore[override]
+        return [AllowAny() if self.request.method == "POST" else PersonOnly()]
+
+    @extend_schema(operation_id="session_get", responses={200: SessionShape, 401: ErrorBody})
+    def get(self, request: Request) -> Response:
+        user = caller(request).user
+        assert user is not None
+        return Response(session_body(user))
+
+    @extend_schema(
+        operation_id="session_sign_in",
+        request=Input,
+        responses={200: SessionShape, 400: ErrorBody, 401: ErrorBody, 403: ErrorBody, 429: ErrorBody},
+    )
+    def post(self, request: Request) -> Response:
+        """A session cookie and a new CSRF cookie. One answer for an unknown account and for a wrong password."""
+        SessionAuthentication().enforce_csrf(request)
+        data = self.Input(data=request.data)
+        data.is_valid(raise_exception=True)
+        user = check_password(request._request, **data.validated_data)
+        login(request._request, user)
+        return Response(session_body(user))
+
+    @extend_schema(operation_id="session_sign_out", responses={204: None, 401: ErrorBody})
+    def delete(self, request: Request) -> Response:
+        logout(request._request)
+        return Response(status=204)
+
+
+def check_password(request: HttpRequest, *, email: str, password: str) -> User:
+    """The person, or NotAuthenticated; RateLimited after too many wrong passwords, right or wrong."""
+    address = request.META.get("REMOTE_ADDR", "")
+    try:
+        run_sync(count_attempt_plan(email=email, address=address))
+    except LockedOut as locked:
+        raise RateLimited(
+            f"Too many attempts for this account: try again in {locked.retry_after} s.",
+            code="too_many_attempts",
+            headers={"Retry-After": str(locked.retry_after)},
+        ) from None
+    user = authenticate(request, username=email, password=password)
+    if user is None:
+        raise NotAuthenticated("E-mail address or password is wrong.", code="invalid_credentials")
+    forget_attempts(email=email, address=address)
+    return cast(User, user)
+
+
+def session_body(user: User) -> dict[str, Any]:
+    memberships = Membership.objects.filter(user=user, tenant__is_active=True).select_related("tenant")
+    return {
+        "user": {"id": user.id, "email": user.email, "is_operator": user.is_operator},
+        "memberships": [
+            {"tenant": {"id": m.tenant.id, "slug": m.tenant.slug, "name": m.tenant.name}, "role": m.role}
+            for m in memberships.order_by("created_at", "id")
+        ],
+        "door_url": settings.DOOR_URL,
+        "base_model": {"name": settings.MODEL_DIR.name, "context_len": context_len(settings.MODEL_DIR)},
+    }
+
+
+def context_len(model_dir: Path) -> int | None:
+    """In tokens, as the model's config has it; None while there is no model yet."""
+    try:
+        return int(json.loads((model_dir / "config.json").read_text())["max_position_embeddings"])
+    except OSError:
+        return None
