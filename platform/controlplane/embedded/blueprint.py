@@ -113,8 +113,8 @@ class Blueprint:
 
     def web(self) -> list[Child]:
         return [
-            self._web("console", "controlplane.asgi:application", self.options.console_port, "/api/v1/session"),
-            self._web("door", "controlplane.inference.asgi:application", self.options.door_port, "/v1/models"),
+            self._web("console", "controlplane.asgi:application", self.options.console_port, "/healthz"),
+            self._web("door", "controlplane.inference.asgi:application", self.options.door_port, "/health"),
         ]
 
     def manage(self, *arguments: str) -> Child:

@@ -1,0 +1,79 @@
+"""After the load: nothing is held, the books balance, and the engine's journal equals the usage events one to one."""
+
+import time
+from collections.abc import Iterator
+
+import psycopg
+import zmq
+
+from controlplane.embedded.demo.stack import DemoStack
+from controlplane.embedded.demo.steps import DemoFailed, expect
+from engine.protocol import JournalLine, JournalPage, ReadJournal, decode_events, encode_request
+
+QUIET_SECONDS = 150.0
+ANSWER_MS = 10_000
+Line = tuple[str, int, int, int, int]  # request id, prompt, cached, completion tokens, device nanoseconds
+
+
+def wait_until_settled(stack: DemoStack) -> None:
+    """Every hold has ended: by the door, by the journal's reader, or by time."""
+    deadline = time.monotonic() + QUIET_SECONDS
+    while held := _open_holds(stack):
+        if time.monotonic() > deadline:
+            raise DemoFailed(f"{held} holds are still open {QUIET_SECONDS:.0f} s after the load")
+        time.sleep(0.5)
+
+
+def check_books(stack: DemoStack) -> str:
+    """What `manage.py check_books` prints, once it exits with 0."""
+    done = stack.manage("check_books")
+    expect(done.returncode == 0, f"check_books should exit with 0, not {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def check_journal(stack: DemoStack) -> int:
+    """Read both sides ourselves and compare them as sets of lines. Returns how many there are."""
+    journal = sorted(_lines(str(stack.facts()["VENEER_ENGINE_URL"])))
+    with psycopg.connect(str(stack.facts()["DATABASE_URL"])) as conn:
+        rows = conn.execute(
+            "SELECT request_id, prompt_tokens, cached_tokens, completion_tokens, device_ns FROM billing_usageevent"
+        ).fetchall()
+    events = sorted(rows)
+    only_journal, only_events = set(journal) - set(events), set(events) - set(journal)
+    expect(
+        journal == events,
+        f"the journal ({len(journal)}) and the usage events ({len(events)}) differ: only in the journal "
+        f"{sorted(only_journal)[:3]}, only in the events {sorted(only_events)[:3]}",
+    )
+    return len(events)
+
+
+def _open_holds(stack: DemoStack) -> int:
+    with psycopg.connect(str(stack.facts()["DATABASE_URL"])) as conn:
+        found = conn.execute("SELECT count(*) FROM quotas_hold WHERE state = 'open'").fetchone()
+    return int(found[0]) if found else 0
+
+
+def _lines(url: str) -> Iterator[Line]:
+    after = 0
+    while page := _page(url, after):
+        for line in page:
+            used = line.usage
+            yield line.request_id, used.prompt_tokens, used.cached_tokens, used.completion_tokens, used.device_ns
+            after = line.position
+
+
+def _page(url: str, after: int) -> tuple[JournalLine, ...]:
+    context = zmq.Context()
+    socket = context.socket(zmq.DEALER)
+    socket.linger = 0
+    try:
+        socket.connect(url)
+        socket.send(encode_request(ReadJournal(call_id="demo", after=after)))
+        if not socket.poll(ANSWER_MS):
+            raise DemoFailed("the engine did not give its journal")
+        pages = [event for event in decode_events(socket.recv()) if isinstance(event, JournalPage)]
+        return pages[0].lines
+    finally:
+        socket.close()
+        context.term()
