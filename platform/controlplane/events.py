@@ -18,7 +18,9 @@ def group_name(tenant_id: str) -> str:
 def publish(*, tenant_id: str, event: str, data: dict[str, Any]) -> None:
     """Tell the tenant's open pages, once the current transaction commits."""
     # robust: whatever goes wrong here must not turn a committed deed into an error.
-    transaction.on_commit(lambda: async_to_sync(publish_async)(tenant_id=tenant_id, event=event, data=data), robust=True)
+    transaction.on_commit(
+        lambda: async_to_sync(publish_async)(tenant_id=tenant_id, event=event, data=data), robust=True
+    )
 
 
 async def publish_async(*, tenant_id: str, event: str, data: dict[str, Any]) -> None:

@@ -130,7 +130,7 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Veneer management API",
-    "DESCRIPTION": "Tenants, adapters, keys, limits, usage and money. The OpenAI-compatible door is described in docs/api.md.",
+    "DESCRIPTION": "Tenants, adapters, keys, limits and money. docs/api.md describes the OpenAI-compatible door.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",

@@ -1,3 +1,19 @@
-from django.urls import URLPattern
+"""The OpenAI-shaped door, served by its own process and, on the same origin, by the console's."""
 
-urlpatterns: list[URLPattern] = []
+from django.urls import URLPattern, path, re_path
+
+from controlplane.inference.accounts import generation, key, usage
+from controlplane.inference.api import chat_completions, completions
+from controlplane.inference.catalog import model, models
+from controlplane.inference.endpoint import unknown_url
+
+urlpatterns: list[URLPattern] = [
+    path("chat/completions", chat_completions),
+    path("completions", completions),
+    path("models", models),
+    path("models/<path:name>", model),
+    path("usage", usage),
+    path("key", key),
+    path("generation", generation),
+    re_path(".*", unknown_url),
+]

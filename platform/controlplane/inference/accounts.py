@@ -1,0 +1,132 @@
+"""GET /v1/usage, /v1/key and /v1/generation: what a program may know about its own spending."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from controlplane.errors import InvalidRequest, NotFound
+from controlplane.inference.answers import Json, money_text, request_id_of
+from controlplane.inference.endpoint import Call, endpoint
+from controlplane.inference.fields import shown
+from controlplane.inference.queries import generation_of, key_and_spend, limits_of_key, usage_by_model
+from controlplane.inference.replies import json_reply
+from tenants.sql import Row, run_async
+
+_COUNTS = ("requests", "prompt_tokens", "cached_tokens", "completion_tokens")
+
+
+@endpoint("GET", "inference", "usage:read")
+async def usage(call: Call) -> HttpResponseBase:
+    """The tenant's totals by model on [from, to); by default this month (UTC) up to now."""
+    now = datetime.now(UTC)
+    end = _instant(call.request, "to", now)
+    start = _instant(call.request, "from", now.replace(day=1, hour=0, minute=0, second=0, microsecond=0))
+    if start >= end:
+        raise InvalidRequest(
+            f"`from` ({start.isoformat()}) is not before `to` ({end.isoformat()}).", param="from", code="invalid_value"
+        )
+    rows = await run_async(call.door.pool, usage_by_model(tenant_id=call.principal.tenant_id, start=start, end=end))
+    total = {name: sum((row[name] for row in rows), Decimal(0)) for name in (*_COUNTS, "device_ns", "amount")}
+    data = [{"model": row["model"], **_numbers(row)} for row in rows]
+    return json_reply(
+        {"object": "usage", "from": start.isoformat(), "to": end.isoformat(), "data": data, "total": _numbers(total)}
+    )
+
+
+def _numbers(row: Row) -> Json:
+    return {
+        **{name: int(row[name]) for name in _COUNTS},
+        "device_seconds": float(row["device_ns"]) / 1e9,
+        "cost": money_text(row["amount"]),
+    }
+
+
+def _instant(request: HttpRequest, param: str, default: datetime) -> datetime:
+    """ISO 8601; UTC where it names no zone. A plus that came undisguised arrives as a blank."""
+    text = request.GET.get(param)
+    if text is None:
+        return default
+    try:
+        found = datetime.fromisoformat(text.replace(" ", "+"))
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        remedy = "it must be a date or time in ISO 8601, such as 2026-01-31 or 2026-01-31T12:00:00Z"
+        raise InvalidRequest(f"`{param}` is {shown(text)}: {remedy}.", param=param, code="invalid_value") from None
+
+
+@endpoint("GET", "inference", "usage:read")
+async def key(call: Call) -> HttpResponseBase:
+    """This key: its limits, what is left of them, and what it has spent. Days, weeks and months are UTC."""
+    names = {"tenant_id": call.principal.tenant_id, "key_id": call.principal.key_id}
+    found, spend = await run_async(call.door.pool, key_and_spend(**names))
+    limits = await run_async(call.door.pool, limits_of_key(**names))
+    body = {
+        "id": found["id"],
+        "label": f"{found['name']} ({found['prefix']}...{found['last4']})",
+        "tenant": call.principal.tenant_slug,
+        "scopes": list(call.principal.scopes),
+        "expires_at": found["expires_at"].isoformat() if found["expires_at"] else None,
+        "usage": {name: money_text(spend[name]) for name in ("total", "daily", "weekly", "monthly")},
+        "limits": {level: _limits(row) for level, row in limits.items()},
+    }
+    return json_reply({"data": body})
+
+
+def _limits(row: Row) -> Json:
+    budget = row["budget"]
+    left = None if budget is None else money_text(max(Decimal(0), budget - row["spent"] - row["held"]))
+    return {
+        "requests_per_minute": row["requests_per_minute"],
+        "tokens_per_minute": row["tokens_per_minute"],
+        "concurrency": row["concurrency"],
+        "budget": None if budget is None else money_text(budget),
+        "budget_period": row["period"],
+        "spent": money_text(row["spent"]),
+        "held": money_text(row["held"]),
+        "remaining": left,
+    }
+
+
+@endpoint("GET", "inference", "usage:read")
+async def generation(call: Call) -> HttpResponseBase:
+    """What one request came to, by the id of its answer (or its x-request-id). Works after a broken stream too."""
+    wanted = call.request.GET.get("id", "")
+    request_id = request_id_of(wanted)
+    if not request_id:
+        raise InvalidRequest(
+            "`id` is missing: send ?id= with the id of an answer.", param="id", code="missing_required_parameter"
+        )
+    known = "\x00" not in request_id
+    plan = generation_of(tenant_id=call.principal.tenant_id, request_id=request_id)
+    event, hold = await run_async(call.door.pool, plan) if known else (None, None)
+    if event:
+        return json_reply({"data": {"id": wanted, "status": _status(event["finish_reason"]), **_ended(event)}})
+    if hold:
+        # Released or expired without usage: it never ran.
+        status = "running" if hold["state"] == "open" else "not_run"
+        return json_reply({"data": {"id": wanted, "status": status, "model": hold["context"].get("model")}})
+    raise NotFound(f"There is no generation {shown(wanted)}.", param="id", code="generation_not_found")
+
+
+def _status(finish_reason: str) -> str:
+    """cancelled: the client left. failed: the engine did."""
+    if finish_reason in ("stop", "length"):
+        return "completed"
+    return "cancelled" if finish_reason == "cancelled" else "failed"
+
+
+def _ended(event: dict[str, Any]) -> Json:
+    return {
+        "model": event["model"],
+        "finish_reason": event["finish_reason"],
+        "prompt_tokens": event["prompt_tokens"],
+        "cached_tokens": event["cached_tokens"],
+        "completion_tokens": event["completion_tokens"],
+        "device_seconds": event["device_ns"] / 1e9,
+        "cost": money_text(event["amount"]),
+        "started_at": event["started_at"].isoformat(),
+        "finished_at": event["finished_at"].isoformat(),
+    }

@@ -1,0 +1,40 @@
+"""How the engine lets a caller down, as types."""
+
+from controlplane.errors import ApiError, InvalidRequest, Unavailable
+from engine.protocol import EngineError
+
+RETRY_SECONDS = 2
+# The request itself is at fault; any other code is the platform's affair and its text stays in our logs.
+_CALLERS_FAULT = frozenset({"context_length_exceeded", "invalid_prompt", "invalid_request", "prompt_too_long"})
+
+
+class EngineGone(Exception):
+    """The engine died, was restarted, fell silent or cannot be reached: what it was doing is unknown until its journal
+    is read."""
+
+
+class EngineRefusal(Exception):
+    """The engine's own word on a call or request."""
+
+    def __init__(self, error: EngineError) -> None:
+        super().__init__(f"{error.code}: {error.message}")
+        self.error = error
+
+
+def engine_gone() -> ApiError:
+    return Unavailable(
+        "The engine was lost while it worked on this request. It restarts by itself: send the request again.",
+        code="engine_unavailable",
+        headers={"Retry-After": str(RETRY_SECONDS)},
+    )
+
+
+def error_of(refusal: EngineError) -> ApiError:
+    """What the caller is told. Paths and internals in an engine's message never leave."""
+    if refusal.code in _CALLERS_FAULT:
+        return InvalidRequest(refusal.message, param=refusal.param, code=refusal.code)
+    if refusal.code.startswith("adapter"):
+        text = "The adapter could not be loaded. Send the request again; if it stays so, upload the adapter anew."
+        return Unavailable(text, param="model", code="adapter_unavailable")
+    headers = {} if refusal.permanent else {"Retry-After": str(RETRY_SECONDS)}
+    return Unavailable("The engine could not serve this request.", code=refusal.code, headers=headers)

@@ -1,0 +1,52 @@
+"""The blocking side of the engine wire, for Celery tasks and commands: ask, wait, done."""
+
+import time
+from types import TracebackType
+from typing import TypeVar
+
+import zmq
+
+from controlplane.inference.engine_faults import EngineGone, EngineRefusal
+from engine import protocol as wire
+
+Answer = TypeVar("Answer", wire.Description, wire.JournalPage)
+
+
+class EngineCalls:
+    """`with EngineCalls(url) as engine`. Raises EngineGone when no answer comes within `seconds`."""
+
+    def __init__(self, url: str, *, seconds: float = 5.0) -> None:
+        self._seconds = seconds
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.LINGER, 1000)
+        self._socket.connect(url)
+
+    def __enter__(self) -> "EngineCalls":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.close()
+        self._context.term()
+
+    def describe(self) -> wire.Description:
+        return self._call(wire.Describe("describe"), wire.Description)
+
+    def read_journal(self, after: int, limit: int = 500) -> wire.JournalPage:
+        return self._call(wire.ReadJournal(f"journal-{after}", after, limit), wire.JournalPage)
+
+    def ack_journal(self, position: int) -> None:
+        self._socket.send(wire.encode_request(wire.AckJournal(position)))
+
+    def _call(self, request: wire.Describe | wire.ReadJournal, kind: type[Answer]) -> Answer:
+        self._socket.send(wire.encode_request(request))
+        deadline = time.monotonic() + self._seconds
+        while (left := deadline - time.monotonic()) > 0 and self._socket.poll(int(left * 1000) + 1):
+            for event in wire.decode_events(self._socket.recv()):
+                if isinstance(event, wire.EngineError) and event.ref == request.call_id:
+                    raise EngineRefusal(event)
+                if isinstance(event, kind) and event.call_id == request.call_id:
+                    return event
+        raise EngineGone(f"the engine did not answer within {self._seconds:g} s")

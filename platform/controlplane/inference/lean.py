@@ -1,0 +1,99 @@
+"""Django's requests, views and responses on the shortest path there is: the handler of the door's own process.
+
+The stock handler runs synchronous signal receivers and middleware, for which it keeps a thread pool per request: most
+of what a short request costs. This one has no middleware and sends no signals, so nothing in it is synchronous.
+"""
+
+import asyncio
+import io
+
+from django.conf import settings
+from django.core.exceptions import RequestAborted
+from django.core.handlers.asgi import ASGIHandler, ASGIRequest
+from django.core.handlers.base import BaseHandler
+from django.http.response import HttpResponseBase
+from django.urls import Resolver404, get_resolver
+
+from controlplane.errors import ApiError, NotFound
+from controlplane.inference.endpoint import body_too_large, error_reply
+from controlplane.inference.resources import Receive, Scope, Send
+from tenants.ids import new_id
+
+# A body over the limit is read on up to here, so that its sender gets to read why it is refused.
+DRAIN_FACTOR = 8
+
+
+class LeanHandler(ASGIHandler):
+    """Serves the urlconf `urls`, over HTTP only."""
+
+    def __init__(self, urls: str) -> None:
+        BaseHandler.__init__(self)  # not ASGIHandler's, which loads middleware
+        self._resolver = get_resolver(urls)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # type: ignore[override]
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1000})
+            return
+        try:
+            request, _ = self.create_request(scope, await self.read_body(receive))
+        except RequestAborted:
+            return
+        except ApiError as error:
+            await self.send_response(_refused(error), send)
+            return
+        if request is None:
+            text = NotFound("The address is not valid UTF-8.", code="unknown_url")
+            await self.send_response(_refused(text), send)
+            return
+        await self._serve_until_gone(request, receive, send)
+
+    async def _serve_until_gone(self, request: ASGIRequest, receive: Receive, send: Send) -> None:
+        """The view and its response are cancelled when the client leaves; `finally` blocks of both run."""
+        work = asyncio.create_task(self._serve(request, send))
+        gone = asyncio.create_task(self.listen_for_disconnect(receive))
+        try:
+            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (work, gone):
+                task.cancel()
+            results = await asyncio.gather(work, gone, return_exceptions=True)
+        if isinstance(results[0], Exception):
+            raise results[0]
+
+    async def _serve(self, request: ASGIRequest, send: Send) -> None:
+        response = await self._respond(request)
+        await self.send_response(response, send)
+
+    async def _respond(self, request: ASGIRequest) -> HttpResponseBase:
+        try:
+            match = self._resolver.resolve(request.path_info)
+        except Resolver404:
+            return _refused(NotFound(f"No such address: {request.method} {request.path[:200]}", code="unknown_url"))
+        response: HttpResponseBase = await match.func(request, *match.args, **match.kwargs)
+        return response
+
+    async def read_body(self, receive: Receive) -> io.BytesIO:  # type: ignore[override]
+        """The whole body, counted while it is read. Raises TooLarge, and RequestAborted when the client leaves."""
+        body, size = io.BytesIO(), 0
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise RequestAborted
+            part = message.get("body", b"")
+            size += len(part)
+            if size <= settings.MAX_BODY_BYTES:
+                body.write(part)
+            elif size > DRAIN_FACTOR * settings.MAX_BODY_BYTES:
+                raise body_too_large()
+            if not message.get("more_body", False):
+                break
+        if size > settings.MAX_BODY_BYTES:
+            raise body_too_large()
+        body.seek(0)
+        return body
+
+
+def _refused(error: ApiError) -> HttpResponseBase:
+    response = error_reply(error)
+    response["x-request-id"] = new_id("req")
+    return response

@@ -1,0 +1,62 @@
+"""What a key may read about itself and its tenant, as plans. Times are UTC; ranges are half-open."""
+
+from datetime import datetime
+from typing import Final
+
+from controlplane.quotas.statements import LOOK
+from tenants.sql import Plan, Query, Row
+
+_USAGE_BY_MODEL: Final = """
+SELECT model, count(*) AS requests, sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
+    sum(completion_tokens) AS completion_tokens, sum(device_ns) AS device_ns, sum(amount) AS amount
+FROM billing_usageevent
+WHERE tenant_id = %(tenant)s AND finished_at >= %(start)s AND finished_at < %(end)s
+GROUP BY model ORDER BY model
+"""
+_KEY: Final = """
+SELECT id, name, prefix, last4, expires_at FROM tenants_apikey WHERE id = %(key)s
+"""
+_KEY_SPEND: Final = """
+SELECT coalesce(sum(amount), 0) AS total,
+    coalesce(sum(amount) FILTER (WHERE finished_at >= date_trunc('day', now(), 'UTC')), 0) AS daily,
+    coalesce(sum(amount) FILTER (WHERE finished_at >= date_trunc('week', now(), 'UTC')), 0) AS weekly,
+    coalesce(sum(amount) FILTER (WHERE finished_at >= date_trunc('month', now(), 'UTC')), 0) AS monthly
+FROM billing_usageevent WHERE tenant_id = %(tenant)s AND key_id = %(key)s
+"""
+_GENERATION: Final = """
+SELECT model, prompt_tokens, cached_tokens, completion_tokens, device_ns, amount, finish_reason, started_at, finished_at
+FROM billing_usageevent WHERE tenant_id = %(tenant)s AND request_id = %(request_id)s
+"""
+_HOLD: Final = """
+SELECT state, context, created_at FROM quotas_hold WHERE tenant_id = %(tenant)s AND request_id = %(request_id)s
+"""
+
+
+def usage_by_model(*, tenant_id: str, start: datetime, end: datetime) -> Plan[list[Row]]:
+    return (yield Query(_USAGE_BY_MODEL, {"tenant": tenant_id, "start": start, "end": end}))
+
+
+def key_and_spend(*, tenant_id: str, key_id: str) -> Plan[tuple[Row, Row]]:
+    """The key itself, and what it has spent in all and in this day, week and month."""
+    names = {"tenant": tenant_id, "key": key_id}
+    [key] = yield Query(_KEY, names)
+    [spend] = yield Query(_KEY_SPEND, names)
+    return key, spend
+
+
+def limits_of_key(*, tenant_id: str, key_id: str) -> Plan[dict[str, Row]]:
+    """By level (tenant, key), for those that have any: the limits and what is used of them now."""
+    found = {}
+    for level, sql in LOOK.items():
+        rows = yield Query(sql, {"tenant": tenant_id, "key": key_id})
+        if rows:
+            found[level] = rows[0]
+    return found
+
+
+def generation_of(*, tenant_id: str, request_id: str) -> Plan[tuple[Row | None, Row | None]]:
+    """Its usage, and its hold. Both None for one that is foreign or never was."""
+    names = {"tenant": tenant_id, "request_id": request_id}
+    usage = yield Query(_GENERATION, names)
+    hold = yield Query(_HOLD, names)
+    return usage[0] if usage else None, hold[0] if hold else None

@@ -1,0 +1,144 @@
+"""What the door holds for as long as its process and event loop live, and the ASGI wrapper that opens and closes it."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.http import HttpRequest
+from psycopg import AsyncConnection
+from psycopg.conninfo import make_conninfo
+from psycopg_pool import AsyncConnectionPool, PoolTimeout
+
+from controlplane.errors import Unavailable
+from controlplane.inference.engine_client import EngineClient
+from controlplane.inference.gate import Gate, Pool
+from controlplane.quotas.services import renew_holds
+from tenants.sql import Row, run_async
+
+log = logging.getLogger(__name__)
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+POOL_SIZE = 8
+DRAIN_SECONDS = 10.0
+
+
+class Door:
+    """Pool, engine client, gate, and the requests under way. `open` inside the loop that will use it."""
+
+    def __init__(self, *, conninfo: str, engine_url: str, hold_ttl: int, auth_seconds: float) -> None:
+        self.hold_ttl = hold_ttl
+        self.gate = Gate(auth_seconds)
+        self.engine = EngineClient(engine_url)
+        self.pool: Pool = AsyncConnectionPool(
+            conninfo, connection_class=AsyncConnection[Row], kwargs={"autocommit": True},
+            min_size=1, max_size=POOL_SIZE, timeout=10, open=False,
+        )  # fmt: skip
+        self.held: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._renewing: asyncio.Task[None] | None = None
+
+    async def open(self) -> None:
+        await self.pool.open(wait=False)
+        await self.engine.open()
+        self._renewing = asyncio.create_task(self._renew_holds())
+
+    async def close(self) -> None:
+        """Requests under way get DRAIN_SECONDS; what is left is the journal's to settle."""
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=DRAIN_SECONDS)
+        for task in (*self._tasks, *([self._renewing] if self._renewing else [])):
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        await self.engine.close()
+        await self.pool.close()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Work that must outlive the connection that asked for it."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def check_integrity(self) -> None:
+        """Asserts that nothing is left behind: call it when no request runs."""
+        assert not self._tasks, f"{len(self._tasks)} requests still run"
+        assert not self.held, f"holds still renewed: {sorted(self.held)}"
+        self.engine.check_integrity()
+
+    async def _renew_holds(self) -> None:
+        """A long answer outlives its hold's time to live; a dead door's holds must not."""
+        while True:
+            await asyncio.sleep(self.hold_ttl / 3)
+            if not self.held:
+                continue
+            try:
+                await run_async(self.pool, renew_holds(request_ids=sorted(self.held), ttl_seconds=self.hold_ttl))
+            except (psycopg.OperationalError, PoolTimeout) as exc:
+                log.warning("holds not renewed, next try in %g s: %s", self.hold_ttl / 3, exc)
+
+
+def new_door() -> Door:
+    """The door that the settings describe."""
+    db = settings.DATABASES["default"]
+    names = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
+    parts = {ours: db[theirs] for theirs, ours in names.items() if db.get(theirs)}
+    return Door(
+        conninfo=make_conninfo(application_name="veneer-door", **parts),
+        engine_url=settings.ENGINE_URL,
+        hold_ttl=settings.HOLD_TTL_SECONDS,
+        auth_seconds=settings.AUTH_CACHE_SECONDS,
+    )
+
+
+def door_of(request: HttpRequest) -> Door:
+    """The door of the process that serves this request."""
+    door = getattr(request, "scope", {}).get("veneer.door")
+    if not isinstance(door, Door):
+        raise Unavailable("This server was started without the door: wrap its application in WithDoor.", code="no_door")
+    return door
+
+
+class WithDoor:
+    """Wraps an ASGI application: a Door is opened at the lifespan's start and closed at its end, and every HTTP scope
+    carries it. Under a server without lifespan (daphne) it is opened by the first request instead."""
+
+    def __init__(self, app: AsgiApp, make: Callable[[], Door] = new_door) -> None:
+        self._app = app
+        self._make = make
+        self._lock = asyncio.Lock()
+        self._door: Door | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            return await self._live(receive, send)
+        if scope["type"] == "http":
+            scope["veneer.door"] = self._door or await self._open()
+        return await self._app(scope, receive, send)
+
+    async def _open(self) -> Door:
+        async with self._lock:
+            if self._door is None:
+                door = self._make()
+                await door.open()
+                self._door = door
+            return self._door
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                await self._open()
+                await send({"type": "lifespan.startup.complete"})
+            elif message["type"] == "lifespan.shutdown":
+                if self._door is not None:
+                    await self._door.close()
+                    self._door = None
+                await send({"type": "lifespan.shutdown.complete"})
+                return

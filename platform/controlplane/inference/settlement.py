@@ -1,0 +1,99 @@
+"""The end of a request, once for all who may bring it about: the door, or the journal when the door could not."""
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from controlplane.billing.services import PinnedPrice, amount_of, price_by_id, record_usage
+from controlplane.quotas.services import Settlement, settle_hold
+from engine.protocol import Usage
+from tenants.sql import Plan
+
+
+@dataclass(frozen=True)
+class Account:
+    """Whom a request is charged to and at what price: all that settling needs besides the usage."""
+
+    tenant_id: str
+    key_id: str
+    adapter_id: str | None
+    adapter_version_id: str | None
+    model: str
+    base_model: str
+    price: PinnedPrice
+
+    def to_context(self) -> dict[str, Any]:
+        """What is kept with the hold, so that the journal alone can settle it; `account_of_hold` reads it."""
+        kept = asdict(self)
+        del kept["tenant_id"], kept["key_id"], kept["price"]
+        return {**kept, "price_id": self.price.id}
+
+    def amount(self, usage: Usage) -> Decimal:
+        return amount_of(
+            self.price, prompt=usage.prompt_tokens, cached=usage.cached_tokens, completion=usage.completion_tokens
+        )
+
+
+@dataclass(frozen=True)
+class Ended:
+    """One ended request, as the engine reports it. engine_position: its journal line, where that is known."""
+
+    request_id: str
+    usage: Usage
+    finish_reason: str
+    started_at: datetime
+    finished_at: datetime
+    engine_position: int | None = None
+
+    def fact(self, account: Account) -> dict[str, Any]:
+        """What an open Usage page is told."""
+        return {
+            "request_id": self.request_id,
+            "model": account.model,
+            "key_id": account.key_id,
+            "prompt_tokens": self.usage.prompt_tokens,
+            "cached_tokens": self.usage.cached_tokens,
+            "completion_tokens": self.usage.completion_tokens,
+            "amount": str(account.amount(self.usage)),
+            "finish_reason": self.finish_reason,
+        }
+
+
+def account_of_hold(tenant_id: str, key_id: str, context: dict[str, Any]) -> Plan[Account]:
+    """Raises KeyError or TypeError for a context that the door did not write."""
+    kept = dict(context)
+    price = yield from price_by_id(kept.pop("price_id"))
+    return Account(tenant_id=tenant_id, key_id=key_id, price=price, **kept)
+
+
+def settle_request(account: Account, ended: Ended) -> Plan[bool]:
+    """End the hold and record the usage, in the caller's one transaction. Any number of calls have the effect of one.
+    True when this call recorded the usage."""
+    usage = ended.usage
+    settled = yield from settle_hold(
+        request_id=ended.request_id,
+        amount=account.amount(usage),
+        tokens=usage.prompt_tokens + usage.completion_tokens,
+    )
+    return (
+        yield from record_usage(
+            request_id=ended.request_id,
+            tenant_id=account.tenant_id,
+            key_id=account.key_id,
+            adapter_id=account.adapter_id,
+            adapter_version_id=account.adapter_version_id,
+            model=account.model,
+            base_model=account.base_model,
+            price_id=account.price.id,
+            prompt_tokens=usage.prompt_tokens,
+            cached_tokens=usage.cached_tokens,
+            completion_tokens=usage.completion_tokens,
+            device_ns=usage.device_ns,
+            finish_reason=ended.finish_reason,
+            started_at=ended.started_at,
+            finished_at=ended.finished_at,
+            engine_position=ended.engine_position,
+            late=settled == Settlement.LATE,
+        )
+    )
