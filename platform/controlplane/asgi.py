@@ -14,10 +14,14 @@ from django.urls import path  # noqa: E402
 
 from controlplane.console.body_limit import BodyLimit  # noqa: E402
 from controlplane.console.consumer import EventsConsumer  # noqa: E402
+from controlplane.inference.resources import WithDoor  # noqa: E402
 
-application = ProtocolTypeRouter(
-    {
-        "http": BodyLimit(ASGIHandler()),
-        "websocket": SessionMiddlewareStack(URLRouter([path("ws/events", EventsConsumer.as_asgi())])),
-    }
+# The playground talks to /v1 on the pages' own origin, so this process has a door as well.
+application = WithDoor(
+    ProtocolTypeRouter(
+        {
+            "http": BodyLimit(ASGIHandler()),
+            "websocket": SessionMiddlewareStack(URLRouter([path("ws/events", EventsConsumer.as_asgi())])),
+        }
+    )
 )

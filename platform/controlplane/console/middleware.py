@@ -1,4 +1,5 @@
-"""One request id per request: taken from a sane `x-request-id`, else made; on the response, in the logs."""
+"""One request id per request: taken from a sane `x-request-id`, else made; on the response, in the logs.
+A view may have answered with an id of its own (the door does: it names what is billed)."""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -32,7 +33,7 @@ class RequestIdMiddleware:
         try:
             response = self.get_response(request)
             assert isinstance(response, HttpResponseBase)
-            response["x-request-id"] = found
+            response.headers.setdefault("x-request-id", found)
             return response
         finally:
             request_id.reset(token)
@@ -43,7 +44,7 @@ class RequestIdMiddleware:
             response = self.get_response(request)
             assert not isinstance(response, HttpResponseBase)
             answer = await response
-            answer["x-request-id"] = found
+            answer.headers.setdefault("x-request-id", found)
             return answer
         finally:
             request_id.reset(token)
