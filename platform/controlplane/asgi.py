@@ -8,7 +8,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
 django.setup(set_prefix=False)
 
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402  # all below need the apps to be loaded
-from channels.sessions import SessionMiddlewareStack  # noqa: E402
+from channels.sessions import CookieMiddleware  # noqa: E402
 from django.core.handlers.asgi import ASGIHandler  # noqa: E402
 from django.urls import path  # noqa: E402
 
@@ -21,7 +21,7 @@ application = WithDoor(
     ProtocolTypeRouter(
         {
             "http": BodyLimit(ASGIHandler()),
-            "websocket": SessionMiddlewareStack(URLRouter([path("ws/events", EventsConsumer.as_asgi())])),
+            "websocket": CookieMiddleware(URLRouter([path("ws/events", EventsConsumer.as_asgi())])),
         }
     )
 )

@@ -93,7 +93,9 @@ class Unavailable(ApiError):
     code = "unavailable"
 
 
-def error_body(message: str, *, type_: str, param: str | None = None, code: str | None = None, **more: Any) -> dict[str, Any]:
+def error_body(
+    message: str, *, type_: str, param: str | None = None, code: str | None = None, **more: Any
+) -> dict[str, Any]:
     return {"error": {"message": message, "type": type_, "param": param, "code": code, **more}}
 
 
@@ -145,5 +147,6 @@ def handler404(request: HttpRequest, exception: Exception) -> JsonResponse:
 
 
 def handler500(request: HttpRequest) -> JsonResponse:
-    body = error_body("Something went wrong on our side; the request id names it in our logs.", type_="server_error", code="internal_error")
+    message = "Something went wrong on our side; the request id names it in our logs."
+    body = error_body(message, type_="server_error", code="internal_error")
     return JsonResponse(body, status=500)

@@ -105,7 +105,6 @@ TIME_ZONE = "UTC"
 LANGUAGE_CODE = "en"
 USE_I18N = False
 STATIC_URL = "/static/"
-STATIC_ROOT = HOME / "static"
 FRONTEND_DIR = ROOT / "frontend" / "dist"
 WHITENOISE_ROOT = FRONTEND_DIR  # its index.html has a view of its own: it sets a cookie, and says when it is missing
 WHITENOISE_USE_FINDERS = True  # the API browser's files are served from where they are installed

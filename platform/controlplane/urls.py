@@ -16,5 +16,5 @@ urlpatterns = [
     path("api/v1/", include("controlplane.quotas.urls")),
     path("api/v1/", include("controlplane.billing.urls")),
     path("v1/", include("controlplane.inference.urls")),
-    path("", include("controlplane.console.urls")),  # session, keys, tenants, and the pages (last: it ends in a catch-all)
+    path("", include("controlplane.console.urls")),  # and the pages: last, for it ends in a catch-all
 ]

@@ -1,23 +1,24 @@
 """An ASGI wrapper that ends a request whose body is too large, before anybody spools it to disk."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from django.conf import settings
 
 from controlplane.errors import TooLarge, error_response
 
-Message = MutableMapping[str, Any]
+Scope = dict[str, Any]
+Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 class _Exceeded(Exception):
     pass
 
 
-def limit_for(scope: MutableMapping[str, Any]) -> int:
+def limit_for(scope: Scope) -> int:
     """Bytes. Only parts of an upload may be large."""
     is_part = scope["method"] == "PUT" and scope["path"].startswith("/api/v1/versions/")
     limit: int = settings.MAX_PART_BYTES if is_part else settings.MAX_BODY_BYTES
@@ -30,7 +31,7 @@ class BodyLimit:
     def __init__(self, app: App) -> None:
         self._app = app
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         limit = limit_for(scope)
         if _declared(scope) > limit:
             await _refuse(send, limit)
@@ -52,7 +53,7 @@ class BodyLimit:
             await _refuse(send, limit)
 
 
-def _declared(scope: MutableMapping[str, Any]) -> int:
+def _declared(scope: Scope) -> int:
     raw = dict(scope["headers"]).get(b"content-length", b"0")
     return int(raw) if raw.isdigit() else 0
 

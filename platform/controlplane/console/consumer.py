@@ -8,6 +8,7 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
 from django.conf import settings
 from django.contrib.auth import get_user
+from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 from rest_framework.exceptions import NotFound
 
@@ -56,27 +57,27 @@ class EventsConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # chann
     @database_sync_to_async  # type: ignore[untyped-decorator]  # channels has no types
     def _tenant_id(self, asked: str | None) -> str | None:
         """Whose events the session's person may see; None for strangers and the signed out."""
-        user = _signed_in(self.scope["session"])
+        user = signed_in(self.scope["cookies"].get(settings.SESSION_COOKIE_NAME))
         if user is None:
             return None
         try:
             tenant = caller_for(user, asked).tenant
         except NotFound:
             return None
-        return tenant.id if tenant else None
+        return str(tenant.id) if tenant else None
 
 
-def _signed_in(session: Any) -> User | None:
-    """The session as the store has it now, not as it was when the socket was opened."""
-    stored = type(session)(session.session_key)
+def signed_in(session_key: str | None) -> User | None:
+    """Whose session this is now, which may not be what it was when the socket was opened."""
     request = HttpRequest()
-    request.session = stored
+    request.session = SessionStore(session_key)
     user = get_user(request)
     return user if isinstance(user, User) else None
 
 
 def _asked_tenant(scope: dict[str, Any]) -> str | None:
-    return parse_qs(scope["query_string"].decode(errors="replace")).get("tenant", [None])[0]
+    asked = parse_qs(scope["query_string"].decode(errors="replace")).get("tenant")
+    return asked[0] if asked else None
 
 
 def is_own_origin(scope: dict[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 
 
-class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[misc]  # drf-spectacular has no types
+class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # drf-spectacular registers subclasses untyped
     target_class = "tenants.api_auth.SessionAuthentication"
     name = "session"
 
@@ -13,7 +13,7 @@ class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[misc]  # dr
         return {"type": "apiKey", "in": "cookie", "name": "sessionid"}
 
 
-class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[misc]  # drf-spectacular has no types
+class KeyScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]  # drf-spectacular registers subclasses untyped
     target_class = "tenants.api_auth.KeyAuthentication"
     name = "key"
 

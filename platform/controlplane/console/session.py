@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import authenticate, login, logout
@@ -69,7 +69,7 @@ class SessionApi(APIView):
         class Meta:
             ref_name = "SignIn"
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:  # type: ignore[override]
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         get_token(request)  # sets the CSRF cookie on every answer, so that a page can sign in with its first request
         return super().dispatch(request, *args, **kwargs)
 
@@ -77,7 +77,7 @@ class SessionApi(APIView):
         """Signing in needs no session; a stale one must not stand in the way."""
         return [] if self.request and self.request.method == "POST" else super().get_authenticators()
 
-    def get_permissions(self) -> list[BasePermission]:  # type: ignore[override]
+    def get_permissions(self) -> list[BasePermission]:
         return [AllowAny() if self.request.method == "POST" else PersonOnly()]
 
     @extend_schema(operation_id="session_get", responses={200: SessionShape, 401: ErrorBody})
@@ -121,7 +121,7 @@ def check_password(request: HttpRequest, *, email: str, password: str) -> User:
     if user is None:
         raise NotAuthenticated("E-mail address or password is wrong.", code="invalid_credentials")
     forget_attempts(email=email, address=address)
-    return cast(User, user)
+    return user
 
 
 def session_body(user: User) -> dict[str, Any]:
