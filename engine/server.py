@@ -165,9 +165,8 @@ class Server:
             self._forget(gateway, f"has been silent for {SILENCE_SECONDS:.0f} s")
 
     def _forget(self, gateway: bytes, why: str) -> None:
-        if self._heard.pop(gateway, None) is not None:
-            log.warning("gateway %s %s: its requests are aborted", gateway.hex(), why)
-        self._steps.forget(gateway)
+        self._heard.pop(gateway, None)
+        self._steps.forget(gateway, why)
 
     def _close(self) -> None:
         self._router.close(linger=1000)

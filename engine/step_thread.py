@@ -20,6 +20,7 @@ class Forget:
     """This gateway is gone: abort all that it asked for."""
 
     gateway: bytes
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,9 @@ class StepThread:
     def ask(self, gateway: bytes, request: Generate | Abort) -> None:
         self._commands.put((gateway, request))
 
-    def forget(self, gateway: bytes) -> None:
-        self._commands.put(Forget(gateway))
+    def forget(self, gateway: bytes, why: str) -> None:
+        """Abort all that this gateway asked for. why: for the log, such as "is unreachable"."""
+        self._commands.put(Forget(gateway, why))
 
     def stop(self, timeout: float) -> None:
         """End open requests, deliver the last events, end the thread."""
@@ -87,14 +89,20 @@ class StepThread:
         match command:
             case _Stop():
                 self._stopping = True
-            case Forget(gateway):
-                for request_id in [r for r, asker in self._gateways.items() if asker == gateway]:
-                    self._engine.abort(request_id)
+            case Forget(gateway, why):
+                self._abort_all(gateway, why)
             case (gateway, Generate() as request):
                 self._add(gateway, request)
             case (gateway, Abort(request_id=request_id)):
                 if self._gateways.get(request_id) == gateway:
                     self._engine.abort(request_id)
+
+    def _abort_all(self, gateway: bytes, why: str) -> None:
+        theirs = [request_id for request_id, asker in self._gateways.items() if asker == gateway]
+        if theirs:
+            log.warning("gateway %s %s: its requests are aborted", gateway.hex(), why, extra={"requests": theirs})
+        for request_id in theirs:
+            self._engine.abort(request_id)
 
     def _add(self, gateway: bytes, request: Generate) -> None:
         error = self._engine.add(request)

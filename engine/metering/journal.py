@@ -205,6 +205,7 @@ class Journal:
     def _rewrite_open(self) -> None:
         """Replace open.log by one start line per open request. A crash leaves either the old file or the new one."""
         draft = self._open_path.with_suffix(".new")
+        draft.touch(mode=0o600)
         draft.write_bytes(b"".join(_line(_encode(opened)) for opened in self._open.values()))
         draft.replace(self._open_path)
         self._open_file.close()

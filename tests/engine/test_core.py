@@ -1,0 +1,381 @@
+"""The engine's core over the toy model: random work keeps every promise, and chosen work keeps each one visibly."""
+
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from engine.protocol import AdapterRef, EngineError, Event, Generate, Sampling, TokenEvent, Usage
+from tests.engine.toy import CONTEXT_LEN, VOCAB, Toy, expected_tokens, greedy, toy_adapter, toy_engine
+
+NOTHING = Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, device_ns=0)
+
+
+def request(name: str, prompt: list[int], sampling: Sampling, **more: object) -> Generate:
+    fields = {"tenant": "acme", "namespace": "salt", **more}
+    return Generate(request_id=name, token_ids=tuple(prompt), sampling=sampling, **fields)  # type: ignore[arg-type]
+
+
+class Answers:
+    """Events by request, held against what was promised."""
+
+    def __init__(self) -> None:
+        self.tokens: dict[str, list[int]] = defaultdict(list)
+        self.text: dict[str, str] = defaultdict(str)
+        self.ends: dict[str, TokenEvent | EngineError] = {}
+
+    def take(self, events: list[Event]) -> None:
+        for event in events:
+            name = event.ref if isinstance(event, EngineError) else event.request_id
+            assert name not in self.ends, f"{name} said something after its end"
+            if isinstance(event, TokenEvent):
+                self.tokens[name] += event.token_ids
+                self.text[name] += event.text
+                assert (event.usage is None) == (event.finish_reason is None)
+            if isinstance(event, EngineError) or event.finish_reason is not None:
+                self.ends[name] = event
+
+
+def drive(toy: Toy, answers: Answers, steps: int = 3000) -> int:
+    """Step until nothing is left to say. Returns the steps it took."""
+    for step in range(steps):
+        if toy.engine.is_idle:
+            return step
+        answers.take(toy.engine.step())
+        toy.engine.check_integrity()
+        if toy.engine.is_waiting and toy.adapters.is_loading:
+            time.sleep(0.001)
+    raise AssertionError(f"not idle after {steps} steps")
+
+
+class CoreMachine(RuleBasedStateMachine):
+    """Random adds, aborts, faults and steps on a pool that is too small and with slots that are too few."""
+
+    @initialize(
+        pages=st.integers(6, 40), step_tokens=st.integers(1, 20), slots=st.integers(1, 3), running=st.integers(1, 6)
+    )
+    def open(self, pages: int, step_tokens: int, slots: int, running: int) -> None:
+        self.home = tempfile.TemporaryDirectory()
+        self.toy = toy_engine(
+            Path(self.home.name),
+            kv_pool_tokens=4 * pages,
+            step_tokens=step_tokens,
+            adapter_slots=slots,
+            max_running=running,
+        )
+        self.toy.model.fault = self.fault
+        self.answers, self.requests = Answers(), dict[str, Generate]()
+        self.aborted, self.failing, self.refused = set[str](), False, 0
+
+    def fault(self, batch: object) -> None:
+        if self.failing:
+            self.failing = False
+            raise RuntimeError("the device hiccups")
+
+    @rule(
+        tenant=st.sampled_from(["acme", "globex"]),
+        prompt=st.lists(st.integers(1, 3), min_size=1, max_size=40),
+        repeat=st.integers(1, 3),
+        adapter=st.sampled_from([None, None, "a", "b", "c", "broken"]),
+        max_tokens=st.integers(1, 30),
+        temperature=st.sampled_from([0.0, 1.5]),
+    )
+    def add(
+        self,
+        tenant: str,
+        prompt: list[int],
+        repeat: int,
+        adapter: str | None,
+        max_tokens: int,
+        temperature: float,
+    ) -> None:
+        name = f"r{len(self.requests) + self.refused}"
+        sampling = Sampling(max_tokens=max_tokens, temperature=temperature, seed=7)
+        asked = request(
+            name,
+            prompt * repeat,
+            sampling,
+            tenant=tenant,
+            namespace=tenant,
+            adapter=toy_adapter(adapter) if adapter else None,
+        )
+        error = self.toy.engine.add(asked)
+        if error is None:
+            self.requests[name] = asked
+        else:
+            self.refused += 1
+            assert error.code == "prompt_too_long_for_pool"
+            assert len(asked.token_ids) >= self.toy.config.kv_pool_tokens
+
+    @precondition(lambda self: self.requests)
+    @rule(data=st.data())
+    def abort(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.requests)))
+        if name not in self.answers.ends:
+            self.aborted.add(name)
+        self.toy.engine.abort(name)
+
+    @rule(steps=st.integers(1, 8))
+    def step(self, steps: int) -> None:
+        for _ in range(steps):
+            self.answers.take(self.toy.engine.step())
+            self.toy.engine.check_integrity()
+
+    @rule()
+    def fail_next_step(self) -> None:
+        self.failing = True
+
+    def teardown(self) -> None:
+        if not hasattr(self, "toy"):
+            return
+        drive(self.toy, self.answers)
+        assert self.answers.ends.keys() == self.requests.keys(), "each accepted request ends, once"
+        lines = {line.request_id: line for line in self.toy.journal.read(0, 10**6)}
+        assert lines.keys() == self.requests.keys()
+        self.toy.journal.check_integrity()
+        for name, asked in self.requests.items():
+            self.check(asked, self.answers.ends[name], lines[name].usage)
+        self.toy.engine._scheduler._cache.evict(10**6)
+        assert self.toy.engine._scheduler._pool.available == self.toy.config.pages, "every page came back"
+        self.toy.engine.shutdown()
+        self.toy.journal.close()
+        self.home.cleanup()
+
+    def check(self, asked: Generate, end: TokenEvent | EngineError, journaled: Usage) -> None:
+        name, tokens = asked.request_id, self.answers.tokens[asked.request_id]
+        whole = expected_tokens(asked)[: self.toy.config.kv_pool_tokens - len(asked.token_ids)]
+        assert end.usage == journaled
+        assert journaled.completion_tokens == len(tokens)
+        assert tokens == whole[: len(tokens)], "the answer is what the request alone would have had"
+        assert journaled.prompt_tokens in (0, len(asked.token_ids))
+        assert 0 <= journaled.cached_tokens <= max(journaled.prompt_tokens - 1, 0)
+        if isinstance(end, EngineError):
+            assert end.code in ("engine_fault", "adapter_unavailable")
+            assert end.code == "engine_fault" or (asked.adapter is not None and asked.adapter.version == "broken")
+        elif end.finish_reason == "cancelled":
+            assert name in self.aborted
+        else:
+            assert tokens == whole
+
+
+TestCore = CoreMachine.TestCase
+TestCore.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Toy:
+    return toy_engine(tmp_path)
+
+
+def test_what_a_neighbour_does_never_shows(toy: Toy) -> None:
+    asked = [
+        request(f"r{i}", [1, 2, 3, 4, 5, 6, 7, 8, 9][: 3 + i], greedy(12), adapter=adapter, tenant=f"t{i % 2}")
+        for i, adapter in enumerate([None, toy_adapter("a"), toy_adapter("b"), None, toy_adapter("a")])
+    ]
+    answers = Answers()
+    for each in asked:
+        assert toy.engine.add(each) is None
+    drive(toy, answers)
+    assert {each.request_id: answers.tokens[each.request_id] for each in asked} == {
+        each.request_id: expected_tokens(each) for each in asked
+    }
+    assert max(len({slot for _, slot, _ in step}) for step in toy.model.seen) == 3, "one mixed batch"
+
+
+def test_a_hit_costs_less_and_says_the_same(toy: Toy) -> None:
+    prompt, answers = list(range(1, 14)), Answers()
+    for name in ("first", "again"):
+        toy.engine.add(request(name, prompt, greedy(3)))
+        drive(toy, answers)
+    usages = [answers.ends[name].usage for name in ("first", "again")]
+    assert [usage.cached_tokens for usage in usages if usage] == [0, 12]
+    assert answers.tokens["first"] == answers.tokens["again"]
+
+
+@pytest.mark.parametrize(
+    "more", [{"namespace": "other salt"}, {"adapter": toy_adapter("a")}, {"adapter": toy_adapter("b")}]
+)
+def test_the_cache_is_shared_with_nobody_else(toy: Toy, more: dict[str, object]) -> None:
+    prompt, answers = list(range(1, 14)), Answers()
+    toy.engine.add(request("owner", prompt, greedy(3), adapter=toy_adapter("b2")))
+    toy.engine.add(request("base", prompt, greedy(3)))
+    drive(toy, answers)
+    toy.engine.add(request("stranger", prompt, greedy(3), **more))
+    drive(toy, answers)
+    usage = answers.ends["stranger"].usage
+    assert usage is not None
+    assert usage.cached_tokens == 0
+
+
+def test_one_digest_under_two_versions_shares_one_cache(toy: Toy) -> None:
+    prompt, answers = list(range(1, 14)), Answers()
+    for name in ("v1", "v2"):
+        adapter = AdapterRef(version=name, uri="toy:a", digest="a", rank=4)
+        toy.engine.add(request(name, prompt, greedy(2), adapter=adapter))
+        drive(toy, answers)
+    usage = answers.ends["v2"].usage
+    assert usage is not None
+    assert usage.cached_tokens == 12
+
+
+@pytest.mark.parametrize(
+    ("prompt", "sampling", "more", "code", "param"),
+    [
+        ([], greedy(), {}, "invalid_prompt", "token_ids"),
+        ([1, VOCAB], greedy(), {}, "invalid_prompt", "token_ids"),
+        ([-1], greedy(), {}, "invalid_prompt", "token_ids"),
+        ([1] * CONTEXT_LEN, greedy(), {}, "context_length_exceeded", "token_ids"),
+        ([1], greedy(0), {}, "invalid_sampling", "max_tokens"),
+        ([1], greedy(-3), {}, "invalid_sampling", "max_tokens"),
+        ([1], Sampling(max_tokens=1, temperature=-0.1), {}, "invalid_sampling", "temperature"),
+        ([1], Sampling(max_tokens=1, temperature=float("nan")), {}, "invalid_sampling", "temperature"),
+        ([1], Sampling(max_tokens=1, top_p=0.0), {}, "invalid_sampling", "top_p"),
+        ([1], Sampling(max_tokens=1, top_k=-1), {}, "invalid_sampling", "top_k"),
+        ([1], greedy(1, stop=("",)), {}, "invalid_sampling", "stop"),
+        ([1], greedy(1, stop=("x",) * 17), {}, "invalid_sampling", "stop"),
+        ([1], greedy(1), {"adapter": toy_adapter("a", rank=9)}, "adapter_unavailable", "adapter"),
+    ],
+)
+def test_refused_with_a_reason_and_never_journaled(
+    toy: Toy, prompt: list[int], sampling: Sampling, more: dict[str, object], code: str, param: str
+) -> None:
+    error = toy.engine.add(request("r", prompt, sampling, **more))
+    assert error is not None
+    assert (error.ref, error.code, error.param, error.permanent, error.usage) == ("r", code, param, True, None)
+    assert toy.engine.step() == []
+    assert toy.journal.last_position == 0
+
+
+def test_a_prompt_longer_than_the_pool_is_refused_and_the_longest_that_fits_is_served(tmp_path: Path) -> None:
+    toy, answers = toy_engine(tmp_path, kv_pool_tokens=32), Answers()
+    error = toy.engine.add(request("long", [1] * 32, greedy()))
+    assert error is not None
+    assert error.code == "prompt_too_long_for_pool"
+    assert toy.engine.add(request("fits", [1] * 31, greedy(50))) is None
+    drive(toy, answers)
+    assert len(answers.tokens["fits"]) == 1
+
+
+def test_answers_end_at_the_context(toy: Toy) -> None:
+    answers = Answers()
+    toy.engine.add(request("r", [1] * (CONTEXT_LEN - 2), greedy(100)))
+    drive(toy, answers)
+    end = answers.ends["r"]
+    assert isinstance(end, TokenEvent)
+    assert (end.finish_reason, len(answers.tokens["r"])) == ("length", 2)
+
+
+def test_a_used_request_id_is_refused_and_the_running_one_goes_on(toy: Toy) -> None:
+    answers = Answers()
+    toy.engine.add(request("r", [1, 2], greedy(4)))
+    first = toy.engine.add(request("r", [1, 2], greedy(4)))
+    drive(toy, answers)
+    second = toy.engine.add(request("r", [1, 2], greedy(4)))
+    assert [error.code for error in (first, second) if error] == ["duplicate_request"] * 2
+    assert isinstance(answers.ends["r"], TokenEvent)
+    assert toy.journal.last_position == 1
+
+
+def test_too_many_waiting_are_told_to_come_back(tmp_path: Path) -> None:
+    toy = toy_engine(tmp_path, max_waiting=2)
+    errors = [toy.engine.add(request(f"r{i}", [1], greedy(1))) for i in range(3)]
+    assert [error and (error.code, error.permanent) for error in errors] == [None, None, ("engine_overloaded", False)]
+
+
+def test_a_fault_in_one_step_fails_its_requests_only(toy: Toy) -> None:
+    answers = Answers()
+
+    def fault(batch: object) -> None:
+        toy.model.fault = lambda batch: None
+        raise RuntimeError("out of memory")
+
+    toy.engine.add(request("unlucky", [1, 2, 3], greedy(4)))
+    answers.take(toy.engine.step())
+    toy.model.fault = fault
+    toy.engine.add(request("also", [1, 2, 3], greedy(4)))
+    answers.take(toy.engine.step())
+    toy.engine.add(request("later", [1, 2, 3], greedy(4)))
+    drive(toy, answers)
+    for name, completion in (("unlucky", 1), ("also", 0)):
+        end = answers.ends[name]
+        assert isinstance(end, EngineError)
+        assert (end.code, end.permanent) == ("engine_fault", False)
+        assert end.usage is not None
+        assert (end.usage.prompt_tokens, end.usage.completion_tokens) == (3, completion)
+    assert answers.tokens["later"] == expected_tokens(request("later", [1, 2, 3], greedy(4)))
+    assert [line.finish_reason for line in toy.journal.read(0, 9)] == ["error:engine_fault"] * 2 + ["length"]
+
+
+def test_an_adapter_that_yields_nan_fails_alone(toy: Toy) -> None:
+    answers, run = Answers(), toy.model.run
+
+    def broken(batch: object) -> object:
+        logits = run(batch)  # type: ignore[arg-type]
+        logits[0, 3] = float("nan")
+        return logits
+
+    toy.model.run = broken  # type: ignore[assignment, method-assign]
+    toy.engine.add(request("broken", [1, 2, 3], greedy(4)))
+    toy.engine.add(request("sound", [1, 2, 3], greedy(1)))
+    drive(toy, answers)
+    end = answers.ends["broken"]
+    assert isinstance(end, EngineError)
+    assert end.code == "non_finite_logits"
+    assert isinstance(answers.ends["sound"], TokenEvent)
+
+
+def test_an_adapter_that_cannot_be_loaded_fails_its_own_requests(toy: Toy) -> None:
+    answers = Answers()
+    for name, adapter in (("base", None), ("bad", toy_adapter("broken")), ("good", toy_adapter("a"))):
+        toy.engine.add(request(name, [1, 2, 3], greedy(3), adapter=adapter))
+    drive(toy, answers)
+    end = answers.ends["bad"]
+    assert isinstance(end, EngineError)
+    assert (end.code, end.param, end.permanent, end.usage) == ("adapter_unavailable", "adapter", True, NOTHING)
+    assert [type(answers.ends[name]) for name in ("base", "good")] == [TokenEvent, TokenEvent]
+
+
+def test_stop_strings_end_the_text_but_every_token_is_counted(toy: Toy) -> None:
+    whole = Answers()
+    toy.engine.add(request("whole", [5, 6, 7], greedy(8)))
+    drive(toy, whole)
+    text, answers = whole.text["whole"], Answers()
+    toy.engine.add(request("cut", [5, 6, 7], greedy(8, stop=(text[3:5],))))
+    drive(toy, answers)
+    end = answers.ends["cut"]
+    assert isinstance(end, TokenEvent)
+    assert (answers.text["cut"], end.finish_reason) == (text[: text.index(text[3:5])], "stop")
+    assert end.usage is not None
+    assert end.usage.completion_tokens == len(answers.tokens["cut"]) == text.index(text[3:5]) + 2
+
+
+def test_nothing_is_said_before_the_journal_has_it(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers, full = Answers(), OSError(28, "No space left on device")
+    toy.engine.add(request("r", [1, 2, 3], greedy(3)))
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.metering.journal.os.write", lambda *_: (_ for _ in ()).throw(full))
+        assert [toy.engine.step() for _ in range(20)] == [[]] * 20
+        assert toy.engine.is_waiting
+        error = toy.engine.add(request("s", [1], greedy(1)))
+        assert error is not None
+        assert (error.code, error.permanent) == ("journal_unavailable", False)
+    drive(toy, answers)
+    assert answers.tokens["r"] == expected_tokens(request("r", [1, 2, 3], greedy(3)))
+    toy.journal.check_integrity()
+
+
+def test_shutdown_ends_what_is_open_with_what_it_used(toy: Toy) -> None:
+    answers = Answers()
+    toy.engine.add(request("running", [1, 2, 3], greedy(50)))
+    for _ in range(3):
+        answers.take(toy.engine.step())
+    toy.engine.add(request("waiting", [1, 2, 3], greedy(50)))
+    answers.take(toy.engine.shutdown())
+    reasons = [(line.request_id, line.finish_reason, line.usage) for line in toy.journal.read(0, 9)]
+    assert reasons == [(name, "engine_restart", answers.ends[name].usage) for name in ("running", "waiting")]
+    assert [answers.ends[name].usage.completion_tokens for name in ("running", "waiting")] == [3, 0]  # type: ignore[union-attr]

@@ -1,0 +1,193 @@
+"""A toy base model on the real engine core: answers in microseconds, and notices every page that is not its own.
+
+What it says is a pure function of the tokens so far and of the adapter, read back from the pages it was given. So a
+page of another tenant, adapter or prefix changes the answer, and `expected_tokens` says what the answer should be.
+Run as a program, it is an engine process to kill.
+"""
+
+import argparse
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from engine.adapters.bank import LoraWeights
+from engine.adapters.pool import AdapterPool, AdapterUnavailable, Weights
+from engine.config import EngineConfig
+from engine.core import Engine
+from engine.decoding.sampler import Draw, sample
+from engine.decoding.text_stream import TextStream
+from engine.metering.journal import Journal
+from engine.protocol import AdapterRef, Description, Generate, Prepare, Sampling
+from engine.scheduling.admission import Limits
+from engine.scheduling.sequence import Batch
+from engine.server import Server
+
+VOCAB = 40
+EOS = 0
+CONTEXT_LEN = 200
+BASE = "base"
+
+
+def toy_logits(tokens: list[int], adapter: str, vocab: int = VOCAB) -> Tensor:
+    """float32 [vocab] from the tokens and the adapter's digest."""
+    data = b",".join(b"%d" % token for token in tokens) + b"|" + adapter.encode()
+    raw = blake2b(data, digest_size=vocab).digest()
+    return torch.tensor(list(raw), dtype=torch.float32) / 32
+
+
+def expected_tokens(request: Generate, seed: int = 0) -> list[int]:
+    """The completion, computed without pages, batches, chunks or a cache."""
+    tokens, adapter = list(request.token_ids), request.adapter.digest if request.adapter else BASE
+    for _ in range(min(request.sampling.max_tokens, CONTEXT_LEN - len(tokens))):
+        draw = Draw(request.sampling, request.sampling.seed or seed, len(tokens))
+        token = sample(toy_logits(tokens, adapter)[None], [draw])[0]
+        assert token is not None
+        tokens.append(token)
+        if token == EOS:
+            break
+    return tokens[len(request.token_ids) :]
+
+
+class ToyBank:
+    """Slot -> digest of the adapter written there."""
+
+    def __init__(self) -> None:
+        self.slots: dict[int, str] = {}
+
+    def write(self, slot: int, weights: Weights) -> None:
+        (lora,) = weights.values()
+        self.slots[slot] = bytes(lora.a.tolist()).decode()
+
+    def clear(self, slot: int) -> None:
+        self.slots.pop(slot, None)
+
+
+@dataclass
+class ToyModel:
+    """fault: called before every step; may raise or sleep. seen: (request id, slot, tokens) of each step's runs."""
+
+    bank: ToyBank
+    page_size: int
+    fault: Callable[[Batch], None] = lambda batch: None
+    memory: dict[tuple[int, int], tuple[int, str]] = field(default_factory=dict)
+    seen: list[list[tuple[str, int | None, int]]] = field(default_factory=list)
+
+    def run(self, batch: Batch) -> Tensor:
+        self.fault(batch)
+        self.seen.append([(run.sequence.request_id, run.sequence.slot, run.length) for run in batch.runs])
+        rows = []
+        for run in batch.runs:
+            sequence = run.sequence
+            adapter = BASE if sequence.slot is None else self.bank.slots[sequence.slot]
+            for position in range(run.start, run.start + run.length):
+                self.memory[self._place(sequence.pages, position)] = (sequence.tokens[position], adapter)
+            if run.samples:
+                entries = [self.memory[self._place(sequence.pages, p)] for p in range(run.start + run.length)]
+                assert {seen for _, seen in entries} == {adapter}, "K/V of another adapter"
+                rows.append(toy_logits([token for token, _ in entries], adapter))
+        return torch.stack(rows) if rows else torch.empty(0, VOCAB)
+
+    def _place(self, pages: list[int], position: int) -> tuple[int, int]:
+        return pages[position // self.page_size], position % self.page_size
+
+
+class ToyTexts:
+    """Token n reads as one letter."""
+
+    eos_ids = frozenset({EOS})
+
+    def prepare(self, prompt: Prepare) -> tuple[int, ...]:
+        return tuple(2 + ord(letter) % (VOCAB - 2) for letter in prompt.text or "")
+
+    def stream(self, stop: tuple[str, ...] = ()) -> TextStream:
+        return TextStream(self.decode, stop)
+
+    def decode(self, ids: list[int]) -> str:
+        return "".join(chr(ord("A") + token) for token in ids)
+
+
+def toy_adapter(name: str, rank: int = 4) -> AdapterRef:
+    return AdapterRef(version=name, uri=f"toy:{name}", digest=name, rank=rank)
+
+
+def toy_load(adapter: AdapterRef) -> Weights:
+    """An adapter whose version starts with `broken` cannot be loaded."""
+    if adapter.version.startswith("broken"):
+        raise AdapterUnavailable("it is broken", permanent=True)
+    a = torch.tensor(list(adapter.digest.encode()), dtype=torch.uint8)
+    return {(0, "toy"): LoraWeights(a, a, 1.0)}
+
+
+@dataclass
+class Toy:
+    engine: Engine
+    model: ToyModel
+    adapters: AdapterPool
+    journal: Journal
+    config: EngineConfig
+
+
+def toy_engine(
+    home: Path,
+    *,
+    page_size: int = 4,
+    kv_pool_tokens: int = 256,
+    step_tokens: int = 16,
+    max_running: int = 6,
+    adapter_slots: int = 2,
+    max_waiting: int = 100,
+    url: str = "ipc://unused",
+    load: Callable[[AdapterRef], Weights] = toy_load,
+) -> Toy:
+    config = EngineConfig(
+        model=home,
+        home=home,
+        url=url,
+        page_size=page_size,
+        kv_pool_tokens=kv_pool_tokens,
+        step_tokens=step_tokens,
+        max_running=max_running,
+        adapter_slots=adapter_slots,
+        max_waiting=max_waiting,
+        max_rank=8,
+    )
+    bank, journal = ToyBank(), Journal(home)
+    model = ToyModel(bank, page_size)
+    adapters = AdapterPool(bank, adapter_slots, load)
+    limits = Limits(VOCAB, CONTEXT_LEN, kv_pool_tokens, config.max_rank, max_waiting)
+    return Toy(Engine(config, limits, model, ToyTexts(), adapters, journal), model, adapters, journal, config)
+
+
+def toy_server(toy: Toy) -> Server:
+    description = Description("", toy.journal.engine_id, "boot", "toy", CONTEXT_LEN, 256, 8, 2, "cpu", True)
+    return Server(toy.config.url, toy.engine, ToyTexts(), toy.journal, description)
+
+
+def greedy(max_tokens: int = 5, **options: object) -> Sampling:
+    return Sampling(max_tokens=max_tokens, temperature=0.0, **options)  # type: ignore[arg-type]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--home", type=Path)
+    parser.add_argument("--url")
+    parser.add_argument("--step-seconds", type=float, default=0.0)
+    options = parser.parse_args()
+    toy = toy_engine(options.home, url=options.url)
+    toy.model.fault = lambda batch: time.sleep(options.step_seconds)
+    server = toy_server(toy)
+    signal.signal(signal.SIGTERM, lambda *_: server.stop())
+    assert threading.current_thread() is threading.main_thread()
+    print("ready", flush=True)  # noqa: T201 - the parent waits for it
+    server.serve()
+
+
+if __name__ == "__main__":
+    main()
