@@ -1,0 +1,101 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { useCallback, useEffect, useRef, useState } from "react";
+import { type Api, bodyOf } from "../../api/client";
+import type { Adapter, Version } from "../../api/types";
+import { useTenant } from "../../session/context";
+import { sha256Hex } from "./digest";
+import { type DeclaredFile, findUnfinished } from "./resume";
+import { sendPart } from "./sendPart";
+import { transferFiles } from "./transfer";
+
+export type Upload =
+  | { step: "idle" }
+  | { step: "hashing" }
+  | { step: "sending"; sent: number; total: number; resumed: boolean }
+  | { step: "finishing" }
+  | { step: "done"; name: string; version: Version }
+  | { step: "failed"; error: unknown };
+
+export interface UploadRequest {
+  name: string;
+  baseModel: string;
+  files: File[];
+}
+
+function declare(files: File[]): Promise<DeclaredFile[]> {
+  return Promise.all(
+    files.map(async (file) => ({
+      name: file.name,
+      size: file.size,
+      sha256: await sha256Hex(file),
+    })),
+  );
+}
+
+async function startVersion(
+  api: Api,
+  request: UploadRequest,
+  files: DeclaredFile[],
+  adapters: Adapter[],
+): Promise<{ version: Version; resumed: boolean }> {
+  const unfinished = findUnfinished(adapters, request.name, files);
+  if (unfinished) return { version: unfinished, resumed: true };
+  const body = { name: request.name, base_model: request.baseModel, files };
+  const { version } = await bodyOf(api.POST("/api/v1/adapters", { body }));
+  return { version, resumed: false };
+}
+
+/** One upload at a time: digests, start or resume, parts, finish. Leaving the page stops it; it can be resumed. */
+export function useUpload() {
+  const { api, tenantId } = useTenant();
+  const queries = useQueryClient();
+  const [upload, setUpload] = useState<Upload>({ step: "idle" });
+  const abort = useRef<AbortController | null>(null);
+  useEffect(() => () => abort.current?.abort(), []);
+
+  const run = useCallback(
+    async (request: UploadRequest, signal: AbortSignal) => {
+      const total = request.files.reduce((sum, file) => sum + file.size, 0);
+      setUpload({ step: "hashing" });
+      const files = await declare(request.files);
+      const { data } = await bodyOf(api.GET("/api/v1/adapters"));
+      const { version, resumed } = await startVersion(api, request, files, data);
+      const path = { params: { path: { id: version.id } } };
+      await transferFiles({
+        versionId: version.id,
+        tenantId,
+        files: request.files,
+        readVersion: () => bodyOf(api.GET("/api/v1/versions/{id}", path)),
+        send: sendPart,
+        onProgress: (sent) => setUpload({ step: "sending", sent, total, resumed }),
+        signal,
+      });
+      setUpload({ step: "finishing" });
+      const finished = await bodyOf(api.POST("/api/v1/versions/{id}/finish", path));
+      setUpload({ step: "done", name: request.name, version: finished });
+    },
+    [api, tenantId],
+  );
+
+  const start = useCallback(
+    async (request: UploadRequest) => {
+      const controller = new AbortController();
+      abort.current = controller;
+      try {
+        await run(request, controller.signal);
+      } catch (error) {
+        if (!controller.signal.aborted) setUpload({ step: "failed", error });
+      } finally {
+        await queries.invalidateQueries({ queryKey: [tenantId, "adapters"] });
+      }
+    },
+    [run, queries, tenantId],
+  );
+
+  const reset = useCallback(() => {
+    abort.current?.abort();
+    setUpload({ step: "idle" });
+  }, []);
+
+  return { upload, start, reset };
+}

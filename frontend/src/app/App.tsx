@@ -1,0 +1,36 @@
+import { Box, Center, Loader } from "@mantine/core";
+import { RouterProvider } from "react-router";
+import { useSession } from "../session/queries";
+import { SignInPage } from "../session/SignInPage";
+import { WorkspaceProvider } from "../session/WorkspaceProvider";
+import { ErrorState } from "../shared/ErrorState";
+import { router } from "./router";
+
+/** Signed out: the sign-in page, whatever the address; the address stays and is shown after signing in. */
+export function App() {
+  const session = useSession();
+  if (session.isPending) {
+    return (
+      <Center component="main" mih="100dvh">
+        <Loader aria-label="Loading" />
+      </Center>
+    );
+  }
+  if (session.isError) {
+    return (
+      <Box component="main" p="xl" maw="40rem" mx="auto">
+        <ErrorState
+          error={session.error}
+          what="Veneer could not be opened"
+          onRetry={() => session.refetch()}
+        />
+      </Box>
+    );
+  }
+  if (!session.data) return <SignInPage />;
+  return (
+    <WorkspaceProvider session={session.data}>
+      <RouterProvider router={router} />
+    </WorkspaceProvider>
+  );
+}

@@ -1,0 +1,74 @@
+import { Alert, Button, Checkbox, Select, Stack, TextInput } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import dayjs from "dayjs";
+import { messageOf } from "../api/errors";
+import type { NewKey } from "./queries";
+
+const SCOPES = [
+  { value: "inference", label: "inference", description: "call models: /v1/chat/completions" },
+  { value: "manage", label: "manage", description: "upload adapters, issue and revoke keys" },
+  { value: "usage:read", label: "usage:read", description: "read usage and balance" },
+];
+const LIFETIMES = [
+  { value: "", label: "Never" },
+  { value: "7", label: "In 7 days" },
+  { value: "30", label: "In 30 days" },
+  { value: "90", label: "In 90 days" },
+  { value: "365", label: "In a year" },
+];
+
+interface Props {
+  onSubmit: (key: NewKey) => void;
+  pending: boolean;
+  error: Error | null;
+}
+
+export function IssueKeyForm({ onSubmit, pending, error }: Props) {
+  const form = useForm({
+    initialValues: { name: "", scopes: ["inference"], days: "" },
+    validate: {
+      name: (value) => (value.trim() ? null : "Name the program that will use the key"),
+      scopes: (value) => (value.length > 0 ? null : "Choose at least one scope"),
+    },
+  });
+  const submit = (values: typeof form.values) =>
+    onSubmit({
+      name: values.name.trim(),
+      scopes: values.scopes,
+      expires_at: values.days ? dayjs().add(Number(values.days), "day").toISOString() : null,
+    });
+  return (
+    <form onSubmit={form.onSubmit(submit)}>
+      <Stack>
+        {error && (
+          <Alert color="red" role="alert">
+            {messageOf(error)}
+          </Alert>
+        )}
+        <TextInput
+          label="Name"
+          placeholder="support-bot in production"
+          data-autofocus
+          maxLength={100}
+          {...form.getInputProps("name")}
+        />
+        <Checkbox.Group label="Scopes" {...form.getInputProps("scopes")}>
+          <Stack gap="xs" mt={6}>
+            {SCOPES.map((scope) => (
+              <Checkbox key={scope.value} {...scope} />
+            ))}
+          </Stack>
+        </Checkbox.Group>
+        <Select
+          label="Expires"
+          data={LIFETIMES}
+          allowDeselect={false}
+          {...form.getInputProps("days")}
+        />
+        <Button type="submit" loading={pending}>
+          Issue the key
+        </Button>
+      </Stack>
+    </form>
+  );
+}

@@ -1,0 +1,37 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { bodyOf } from "../api/client";
+import { useTenant } from "../session/context";
+
+export interface NewKey {
+  name: string;
+  scopes: string[];
+  expires_at: string | null;
+}
+
+export function useKeys() {
+  const { api, tenantId, live } = useTenant();
+  return useQuery({
+    queryKey: [tenantId, "keys"],
+    queryFn: async () => (await bodyOf(api.GET("/api/v1/keys"))).data,
+    refetchInterval: live ? false : 10_000,
+  });
+}
+
+export function useIssueKey() {
+  const { api, tenantId } = useTenant();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (body: NewKey) => bodyOf(api.POST("/api/v1/keys", { body })),
+    onSuccess: () => queries.invalidateQueries({ queryKey: [tenantId, "keys"] }),
+  });
+}
+
+export function useRevokeKey() {
+  const { api, tenantId } = useTenant();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (id: string) =>
+      bodyOf(api.POST("/api/v1/keys/{id}/revoke", { params: { path: { id } } })),
+    onSuccess: () => queries.invalidateQueries({ queryKey: [tenantId, "keys"] }),
+  });
+}

@@ -1,0 +1,18 @@
+import type { Role } from "../api/types";
+
+/** What the console offers to a role. The server decides; this only keeps dead buttons off the page. */
+export type Action = "adapters:read" | "adapters:write" | "keys" | "inference" | "usage:read";
+
+const DEVELOPER: Action[] = ["adapters:read", "adapters:write", "keys", "inference", "usage:read"];
+
+const ALLOWED: Record<Role, Action[]> = {
+  owner: DEVELOPER,
+  admin: DEVELOPER,
+  developer: DEVELOPER,
+  billing: ["usage:read"],
+  viewer: ["adapters:read", "usage:read"],
+};
+
+export function roleCan(role: Role, action: Action): boolean {
+  return ALLOWED[role].includes(action);
+}

@@ -1,0 +1,45 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { bodyOf, createApi } from "../api/client";
+import { ApiError } from "../api/errors";
+import type { Session } from "../api/types";
+
+const SESSION_KEY = ["session"];
+
+/** The signed-in session; null when signed out. */
+export function useSession() {
+  return useQuery({
+    queryKey: SESSION_KEY,
+    queryFn: async (): Promise<Session | null> => {
+      try {
+        return await bodyOf(createApi(null).GET("/api/v1/session"));
+      } catch (error) {
+        if (error instanceof ApiError && (error.status === 401 || error.status === 403))
+          return null;
+        throw error;
+      }
+    },
+    staleTime: 60_000,
+  });
+}
+
+export function useSignIn() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (body: { email: string; password: string }) =>
+      bodyOf(createApi(null).POST("/api/v1/session", { body })),
+    onSuccess: (session) => queries.setQueryData(SESSION_KEY, session),
+  });
+}
+
+export function useSignOut() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async () => {
+      await createApi(null).DELETE("/api/v1/session");
+    },
+    onSuccess: () => {
+      queries.clear();
+      queries.setQueryData(SESSION_KEY, null);
+    },
+  });
+}

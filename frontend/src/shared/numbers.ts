@@ -1,0 +1,36 @@
+const whole = new Intl.NumberFormat("en-US");
+const compact = new Intl.NumberFormat("en-US", { notation: "compact", maximumFractionDigits: 1 });
+const seconds = new Intl.NumberFormat("en-US", {
+  maximumFractionDigits: 1,
+  maximumSignificantDigits: 3,
+  roundingPriority: "morePrecision",
+});
+
+export function formatCount(value: number): string {
+  return whole.format(value);
+}
+
+export function formatCompact(value: number): string {
+  return value < 10_000 ? whole.format(value) : compact.format(value);
+}
+
+/** Seconds from an exact decimal string, such as device-seconds. */
+export function formatSeconds(value: string): string {
+  return `${seconds.format(value as Intl.StringNumericLiteral)} s`;
+}
+
+const UNITS = ["B", "kB", "MB", "GB"];
+
+export function formatBytes(bytes: number): string {
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1000 && unit < UNITS.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${UNITS[unit]}`;
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${formatCount(count)} ${count === 1 ? one : many}`;
+}

@@ -1,0 +1,5 @@
+import { useDocumentTitle } from "@mantine/hooks";
+
+export function useDocumentName(page: string): void {
+  useDocumentTitle(`${page} · Veneer`);
+}

@@ -1,0 +1,67 @@
+import type { Adapter, Session, Usage, UsageNumbers, Version } from "../api/types";
+
+export function aVersion(fields: Partial<Version> = {}): Version {
+  return {
+    id: "adv_1",
+    number: 1,
+    state: "ready",
+    digest: "d1",
+    rank: 8,
+    size_bytes: 937_056,
+    target_modules: ["q_proj", "v_proj"],
+    created_at: "2026-03-01T10:00:00Z",
+    ready_at: "2026-03-01T10:00:05Z",
+    report: null,
+    files: [],
+    ...fields,
+  };
+}
+
+export function anAdapter(fields: Partial<Adapter> = {}): Adapter {
+  return {
+    id: "adp_1",
+    name: "pirate",
+    base_model: "SmolLM2-135M-Instruct",
+    created_at: "2026-03-01T10:00:00Z",
+    state: "ready",
+    alias: { splits: [{ version: 1, weight: 100 }] },
+    versions: [aVersion()],
+    ...fields,
+  };
+}
+
+export function aSession(fields: Partial<Session> = {}): Session {
+  return {
+    user: { id: "usr_1", email: "ann@acme.test", is_operator: false },
+    memberships: [{ tenant: { id: "ten_1", slug: "acme", name: "Acme" }, role: "owner" }],
+    door_url: "http://127.0.0.1:8001",
+    base_model: { name: "SmolLM2-135M-Instruct", context_len: 8192 },
+    ...fields,
+  };
+}
+
+export function someNumbers(fields: Partial<UsageNumbers> = {}): UsageNumbers {
+  return {
+    requests: 12,
+    prompt_tokens: 900,
+    cached_tokens: 300,
+    completion_tokens: 1_100,
+    device_seconds: "7.250000000",
+    amount: "0.000912345678",
+    cost: "0.000805555556",
+    amount_per_1m: "0.456172839000",
+    cost_per_1m: "0.402777778000",
+    ...fields,
+  };
+}
+
+export function aUsage(fields: Partial<Usage> = {}): Usage {
+  return {
+    from: "2026-03-01T00:00:00Z",
+    to: "2026-03-08T00:00:00Z",
+    tz: "UTC",
+    data: [{ group: "adp_1", label: "pirate", ...someNumbers() }],
+    total: someNumbers(),
+    ...fields,
+  };
+}

@@ -1,0 +1,90 @@
+import { Card, Group, SimpleGrid, Text, Tooltip } from "@mantine/core";
+import type { ReactNode } from "react";
+import type { UsageNumbers } from "../api/types";
+import { formatExactMoney, formatMoney } from "../shared/money";
+import { formatCompact, formatCount, formatSeconds } from "../shared/numbers";
+import { BudgetLine } from "./BudgetLine";
+
+export function Headlines({ total }: { total: UsageNumbers }) {
+  const tokens = total.prompt_tokens + total.completion_tokens;
+  return (
+    <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="md">
+      <Headline label="Spend" exact={formatExactMoney(total.amount)} note={<BudgetLine />}>
+        {formatMoney(total.amount)}
+      </Headline>
+      <PerMillion total={total} />
+      <Headline
+        label="Tokens"
+        exact={formatCount(tokens)}
+        note={`${formatCompact(total.prompt_tokens)} in (${formatCompact(total.cached_tokens)} cached), ${formatCompact(total.completion_tokens)} out`}
+      >
+        {formatCompact(tokens)}
+      </Headline>
+      <Headline
+        label="Requests"
+        exact={formatCount(total.requests)}
+        note={`${formatSeconds(total.device_seconds)} on the device`}
+      >
+        {formatCompact(total.requests)}
+      </Headline>
+    </SimpleGrid>
+  );
+}
+
+interface HeadlineProps {
+  label: string;
+  exact: string;
+  note: ReactNode;
+  children: string;
+}
+
+function Headline({ label, exact, note, children }: HeadlineProps) {
+  return (
+    <Card withBorder component="section" aria-label={label}>
+      <Text size="sm" c="dimmed" fw={500}>
+        {label}
+      </Text>
+      <Tooltip label={exact} position="bottom-start">
+        <Text fz="1.7rem" fw={650} lh={1.3} className="figures" w="fit-content">
+          {children}
+        </Text>
+      </Tooltip>
+      <Text size="xs" c="dimmed" component="div" className="figures">
+        {note}
+      </Text>
+    </Card>
+  );
+}
+
+/** The number the product is about: what a million tokens were charged at, beside what they took to make. */
+function PerMillion({ total }: { total: UsageNumbers }) {
+  const pairs = [
+    { label: "price", value: total.amount_per_1m },
+    { label: "cost", value: total.cost_per_1m },
+  ];
+  return (
+    <Card withBorder component="section" aria-label="Per 1M tokens">
+      <Text size="sm" c="dimmed" fw={500}>
+        Per 1M tokens
+      </Text>
+      <Group gap="lg" wrap="nowrap">
+        {pairs.map(({ label, value }) => (
+          <Tooltip
+            key={label}
+            label={value ? formatExactMoney(value) : "no tokens"}
+            position="bottom-start"
+          >
+            <div>
+              <Text fz="1.7rem" fw={650} lh={1.3} className="figures">
+                {value ? formatMoney(value) : "–"}
+              </Text>
+              <Text size="xs" c="dimmed">
+                {label === "price" ? "price paid" : "device cost"}
+              </Text>
+            </div>
+          </Tooltip>
+        ))}
+      </Group>
+    </Card>
+  );
+}
