@@ -4,6 +4,7 @@ What is accepted is what the engine serves: LoRA on the linears of a Llama-famil
 mixed ranks, rsLoRA, rank and alpha patterns, a part of the modules or layers, in fp32, fp16 or bf16.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -12,7 +13,7 @@ from engine.adapters.base_shape import BaseShape
 from engine.adapters.files import ADAPTER_FILES, TENSOR_FILE, check_files, check_names, digest_of, folder_digest
 from engine.adapters.lora_config import CONFIG_FILE, LoraSettings, read_config
 from engine.adapters.patterns import PatternError
-from engine.adapters.problems import AdapterRefused, Problem
+from engine.adapters.problems import AdapterRefused, Problem, counted
 from engine.adapters.safetensors_header import HeaderError, TensorEntry, read_header
 from engine.adapters.tensors import LoraPair, check_values, pair_tensors
 
@@ -102,9 +103,9 @@ def _check_tensors(file: BinaryIO, size: int, base: BaseShape, limits: Limits) -
 def _modules(pairs: list[LoraPair], settings: LoraSettings | None) -> tuple[list[ModuleLora], list[Problem]]:
     """Scalings from the config, ranks from the tensors; where the two disagree, PEFT could not load the file."""
     modules: list[ModuleLora] = []
-    problems: list[Problem] = []
+    mismatched: dict[tuple[int, int], list[str]] = defaultdict(list)
     if settings is None:
-        return modules, problems
+        return [], []
     for pair in pairs:
         try:
             rank, scaling = settings.rank_of(pair.layer, pair.module), settings.scaling_of(pair.layer, pair.module)
@@ -112,10 +113,17 @@ def _modules(pairs: list[LoraPair], settings: LoraSettings | None) -> tuple[list
             remedy = "Use module names instead of regular expressions."
             return [], [Problem("config_invalid", f"{CONFIG_FILE}: patterns", str(error), "simple patterns", remedy)]
         if rank != pair.rank:
-            remedy = "Upload config and tensors of the same training run."
-            problems.append(Problem("rank_mismatch", pair.a.name, f"rank {pair.rank}", f"rank {rank} (config)", remedy))
+            mismatched[pair.rank, rank].append(pair.a.name)
         modules.append(ModuleLora(pair.layer, pair.module, pair.rank, scaling, pair.a.name, pair.b.name))
-    return modules, problems
+    return modules, [_mismatch(names, *ranks) for ranks, names in mismatched.items()]
+
+
+def _mismatch(names: list[str], found: int, configured: int) -> Problem:
+    remedy = (
+        "Upload config and tensors of the same training run. Where several keys of rank_pattern match one module, "
+        "the first one in the file decides."
+    )
+    return Problem("rank_mismatch", counted(names), f"rank {found}", f"rank {configured}, as configured", remedy)
 
 
 def _spec(folder: Path, pairs: list[LoraPair], modules: list[ModuleLora]) -> AdapterSpec:
