@@ -4,7 +4,7 @@ Everything but a price's end and a discrepancy's resolution is append-only; trig
 named by id and not by foreign key: what was billed stays, whatever becomes of the adapter.
 """
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models.functions import Now
@@ -17,12 +17,12 @@ Check = models.CheckConstraint
 Q, F = models.Q, models.F
 
 
-def money(**more: object) -> "models.DecimalField[object, object]":
+def money(**more: Any) -> "models.DecimalField[Any, Any]":
     """Dollars. 12 decimals hold every amount exactly: prices have 6, and are per million tokens."""
-    return models.DecimalField(max_digits=30, decimal_places=12, **more)  # type: ignore[arg-type]
+    return models.DecimalField(max_digits=30, decimal_places=12, **more)
 
 
-def _per_million() -> "models.DecimalField[object, object]":
+def _per_million() -> "models.DecimalField[Any, Any]":
     return models.DecimalField(max_digits=20, decimal_places=6)
 
 

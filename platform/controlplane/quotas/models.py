@@ -1,6 +1,6 @@
 """How much and how fast a tenant, or one of its keys, may go, and the holds that reserve it."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import Q
@@ -29,8 +29,8 @@ class HoldState(models.TextChoices):
 _UNUSED = (HoldState.RELEASED, HoldState.EXPIRED)
 
 
-def _money(**more: object) -> "models.DecimalField[object, object]":
-    return models.DecimalField(max_digits=30, decimal_places=12, **more)  # type: ignore[arg-type]
+def _money(**more: Any) -> "models.DecimalField[Any, Any]":
+    return models.DecimalField(max_digits=30, decimal_places=12, **more)
 
 
 class Quota(models.Model):

@@ -3,7 +3,6 @@
 import logging
 
 from controlplane.celery import app
-
 from controlplane.quotas.services import expire_holds as sweep
 
 log = logging.getLogger(__name__)

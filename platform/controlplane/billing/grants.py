@@ -1,0 +1,45 @@
+"""Credit given to a tenant. It is used up before the tenant owes anything."""
+
+from decimal import Decimal
+
+from django.db import transaction
+
+from controlplane.billing.costing import money_text
+from controlplane.billing.ledger import CREDITED, post
+from controlplane.billing.models import AccountKind, Grant, GrantKind
+from controlplane.errors import Conflict, InvalidRequest
+from tenants.audit import record_audit
+from tenants.ids import new_id
+from tenants.models import Tenant
+from tenants.scope import tenant_scope
+from tenants.sql import run_sync
+
+_COMES_FROM = {GrantKind.PROMO: AccountKind.PROMO, GrantKind.PAID: AccountKind.CASH}
+
+
+@transaction.atomic
+def grant_credit(
+    *, tenant: Tenant, amount: Decimal, kind: GrantKind, actor: str, reference: str | None = None
+) -> Grant:
+    """The same reference again gives nothing more: the first grant comes back, or Conflict where it differs."""
+    if not amount.is_finite() or amount <= 0:
+        raise InvalidRequest(f"amount is {amount}: a grant gives more than 0 dollars", param="amount")
+    with tenant_scope(tenant.id):
+        grant, is_new = Grant.objects.get_or_create(
+            tenant=tenant,
+            reference=reference or new_id("ref"),
+            defaults={"amount": amount, "kind": kind, "created_by": actor},
+        )
+    if not is_new:
+        if (grant.amount, grant.kind) != (amount, kind):
+            raise Conflict(
+                f"reference {reference} has given ${money_text(grant.amount)} ({grant.kind}) before: use another",
+                param="reference",
+                code="reference_reused",
+            )
+        return grant
+    entries = {_COMES_FROM[kind].value: amount, AccountKind.CREDIT.value: CREDITED * amount}
+    run_sync(post(transaction_id=f"grant:{grant.id}", tenant_id=tenant.id, kind="grant", entries=entries))
+    details = {"amount": str(amount), "kind": kind.value, "reference": grant.reference}
+    record_audit(tenant=tenant, actor=actor, action="grant.give", target=grant.id, details=details)
+    return grant

@@ -1,0 +1,136 @@
+"""What billing answers, for the schema. Dollars and seconds are exact decimals in text."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from controlplane.billing.costing import money_text
+from controlplane.billing.models import Grant, Price, Statement, StatementLine
+
+
+class NumbersShape(serializers.Serializer[Any]):
+    """cached_tokens is a part of prompt_tokens. amount: what the tenant pays. cost: what the device's time cost."""
+
+    requests = serializers.IntegerField()
+    prompt_tokens = serializers.IntegerField()
+    cached_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+    device_seconds = serializers.CharField()
+    amount = serializers.CharField()
+    cost = serializers.CharField()
+    amount_per_1m = serializers.CharField(allow_null=True)
+    cost_per_1m = serializers.CharField(allow_null=True)
+
+
+class GroupShape(NumbersShape):
+    group = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # DRF takes it off the class
+
+
+class UsageShape(serializers.Serializer[Any]):
+    """[from, to); days and hours are those of tz. The total is the sum of the groups."""
+
+    tz = serializers.CharField()
+    data = GroupShape(many=True)  # type: ignore[assignment]  # DRF takes it off the class
+    total = NumbersShape()
+
+    def get_fields(self) -> dict[str, Any]:
+        span = {"from": serializers.DateTimeField(), "to": serializers.DateTimeField()}
+        return {**span, **super().get_fields()}
+
+
+class PointShape(serializers.Serializer[Any]):
+    at = serializers.DateTimeField()
+    group = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # DRF takes it off the class
+    requests = serializers.IntegerField()
+    tokens = serializers.IntegerField()
+    amount = serializers.CharField()
+    cost = serializers.CharField()
+
+
+class SeriesShape(serializers.Serializer[Any]):
+    step = serializers.CharField()
+    tz = serializers.CharField()
+    data = PointShape(many=True)  # type: ignore[assignment]  # DRF takes it off the class
+
+
+class PriceShape(serializers.Serializer[Any]):
+    """Dollars per million tokens, on [effective_from, effective_to)."""
+
+    id = serializers.CharField()
+    base_model = serializers.CharField()
+    tenant_id = serializers.CharField(allow_null=True)
+    adapter_id = serializers.CharField(allow_null=True)
+    input = serializers.CharField()
+    cached_input = serializers.CharField()
+    output = serializers.CharField()
+    effective_from = serializers.DateTimeField()
+    effective_to = serializers.DateTimeField(allow_null=True)
+
+
+class GrantShape(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    amount = serializers.CharField()
+    kind = serializers.CharField()
+    reference = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class LineShape(serializers.Serializer[Any]):
+    adapter_id = serializers.CharField(allow_null=True)
+    label = serializers.CharField()  # type: ignore[assignment]  # DRF takes it off the class
+    price_id = serializers.CharField()
+    requests = serializers.IntegerField()
+    prompt_tokens = serializers.IntegerField()
+    cached_tokens = serializers.IntegerField()
+    completion_tokens = serializers.IntegerField()
+    amount = serializers.CharField()
+
+    class Meta:
+        ref_name = "StatementLine"
+
+
+class StatementShape(serializers.Serializer[Any]):
+    """total = credit_used + due."""
+
+    id = serializers.CharField()
+    period_start = serializers.DateTimeField()
+    period_end = serializers.DateTimeField()
+    total = serializers.CharField()
+    credit_used = serializers.CharField()
+    due = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class StatementWithLinesShape(StatementShape):
+    lines = LineShape(many=True)
+
+
+class DiscrepancyShape(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    kind = serializers.CharField()
+    request_id = serializers.CharField()
+    details = serializers.DictField()
+    opened_at = serializers.DateTimeField()
+    resolved_at = serializers.DateTimeField(allow_null=True)
+    resolved_by = serializers.CharField(allow_null=True)
+    note = serializers.CharField(allow_null=True)
+
+
+def price_body(price: Price) -> dict[str, Any]:
+    rates = {name: money_text(getattr(price, name)) for name in ("input", "cached_input", "output")}
+    return {**dict(PriceShape(price).data), **rates}
+
+
+def grant_body(grant: Grant) -> dict[str, Any]:
+    return {**dict(GrantShape(grant).data), "amount": money_text(grant.amount)}
+
+
+def statement_body(statement: Statement) -> dict[str, Any]:
+    amounts = {name: money_text(getattr(statement, name)) for name in ("total", "credit_used", "due")}
+    return {**dict(StatementShape(statement).data), **amounts}
+
+
+def line_body(line: StatementLine) -> dict[str, Any]:
+    return {**dict(LineShape(line).data), "amount": money_text(line.amount)}
