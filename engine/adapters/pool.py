@@ -12,6 +12,8 @@ from engine.protocol import AdapterRef
 
 Weights = Mapping[tuple[int, str], LoraWeights]
 LOADERS = 2
+# One slot in so many may be drained at a time, and always one.
+DRAINED_SHARE = 4
 # Host memory for the weights of adapters that are in no slot, or may have to come back to one.
 HOST_BYTES = 1 << 30
 
@@ -95,14 +97,18 @@ class AdapterPool:
         self._slots[slot].users -= 1
 
     def reserve(self, digests: list[str]) -> None:
-        """Drain one slot for each of these adapters: nobody else may acquire it. Replaces the last reservation.
+        """Drain a slot for each of the first of these adapters: nobody else may acquire it. Replaces the last
+        reservation.
 
         The slot with the fewest users is drained; being drained, its users only get fewer, so it does become idle.
+        Most slots go on serving meanwhile.
         """
         self._collect()
         self._round += 1
         self._reserved = {}
         for digest in digests:
+            if len(self._reserved) * DRAINED_SHARE >= len(self._slots):
+                return
             rest = [slot for slot in self._slots if slot.index not in self._reserved]
             if digest in self._host and digest not in self._slot_of and rest:
                 chosen = min(rest, key=lambda slot: (slot.users, slot.index))

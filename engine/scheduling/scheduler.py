@@ -10,7 +10,7 @@ from engine.protocol import AdapterRef
 from engine.scheduling.fair_queue import FairQueue
 from engine.scheduling.sequence import Batch, Run, Sequence
 
-# Plans that may pass a sequence over before an adapter slot is drained for it.
+# Plans that may pass a sequence over, once its turn has come, before an adapter slot is drained for it.
 PATIENCE = 32
 # Service of one sampled token, in prompt tokens: a decode step reads all weights for one token per sequence.
 DECODE_WEIGHT = 2
@@ -62,6 +62,7 @@ class Scheduler:
         self._queue = FairQueue()
         self._running: list[Sequence] = []  # by arrival
         self._arrivals = 0
+        self._plans = 0
 
     @property
     def running(self) -> tuple[Sequence, ...]:
@@ -87,6 +88,7 @@ class Scheduler:
 
     def plan(self) -> Batch:
         """The next step's work: decodes first, then chunks of running prompts, then new sequences."""
+        self._plans += 1
         draft = _Draft(self._step_tokens)
         for sequence in [*self._running]:
             if sequence.remaining_len == 1:
@@ -161,18 +163,19 @@ class Scheduler:
             if draft.budget <= 0 or len(self._running) >= self._max_running:
                 return
             if not self._seat(sequence):
-                sequence.skipped += 1
+                sequence.passed_over_at = sequence.passed_over_at or self._plans
                 continue
             if not self._place(sequence):
                 self._release(sequence, keep_pages=False)
                 return
+            sequence.passed_over_at = None
             self._start(sequence)
             draft.put(_run(sequence, min(sequence.remaining_len, draft.budget)))
 
     def _starved(self) -> list[str]:
-        """Digests whose oldest sequence has been passed over too often, the oldest first."""
-        starved = [sequence for sequence in self._queue.turns() if sequence.skipped >= PATIENCE]
-        starved.sort(key=lambda sequence: sequence.arrival)
+        """Digests of sequences whose turn it was PATIENCE plans ago, and that are still passed over."""
+        since = self._plans - PATIENCE
+        starved = [s for s in self._queue.turns() if s.passed_over_at is not None and s.passed_over_at <= since]
         return list(dict.fromkeys(s.adapter.digest for s in starved if s.adapter is not None))
 
     def _seat(self, sequence: Sequence) -> bool:

@@ -14,7 +14,7 @@ class Sequence:
     slot: adapter slot while running, None = base model. pages: page table; page i holds tokens [i*size, (i+1)*size).
     max_len: tokens it may grow to. arrival: seniority, kept when preempted. node: the locked node of the prefix cache.
     metered_cached_len: `cached_len` of the first admission, None before it: what preemption does is not the tenant's.
-    skipped: plans that passed it over because no adapter slot was free.
+    passed_over_at: the plan that first passed it over because its adapter was in no slot.
     """
 
     request_id: str
@@ -33,7 +33,7 @@ class Sequence:
     arrival: int = 0
     node: Node | None = None
     metered_cached_len: int | None = None
-    skipped: int = 0
+    passed_over_at: int | None = None
 
     @property
     def completion_len(self) -> int:
