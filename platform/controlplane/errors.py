@@ -103,13 +103,22 @@ def error_response(error: ApiError) -> JsonResponse:
     return JsonResponse(error.body(), status=error.status, headers=error.headers)
 
 
+SIGN_IN = "Nobody is signed in: sign in to the console, or send an API key as `Authorization: Bearer vnr_...`."
+
+
 def _from_drf(exc: drf.APIException) -> ApiError:
     if isinstance(exc, drf.ValidationError):
         param, message = _first_problem(exc.detail)
         return InvalidRequest(message, param=param, details={"fields": exc.get_full_details()})
     kinds: dict[int, type[ApiError]] = {401: NotAuthenticated, 403: Forbidden, 404: NotFound}
     kind = kinds.get(exc.status_code, InvalidRequest)
-    error = kind(str(exc.detail), code=str(exc.get_codes()) if isinstance(exc.get_codes(), str) else None)
+    message = SIGN_IN if isinstance(exc, drf.NotAuthenticated) else str(exc.detail)
+    challenge = getattr(exc, "auth_header", None)
+    error = kind(
+        message,
+        code=str(exc.get_codes()) if isinstance(exc.get_codes(), str) else None,
+        headers={"WWW-Authenticate": challenge} if challenge else None,
+    )
     if kind is InvalidRequest and exc.status_code != 400:
         error.status = exc.status_code  # type: ignore[misc]  # 405, 406, 415: same shape, their own status
     return error

@@ -65,10 +65,10 @@ INSTALLED_APPS = [
     "controlplane.embedded",
 ]
 MIDDLEWARE = [
+    "controlplane.console.middleware.RequestIdMiddleware",  # first: every other's log lines carry the id
     "django.middleware.security.SecurityMiddleware",
     "controlplane.console.security.SecurityHeadersMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "controlplane.console.middleware.RequestIdMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

@@ -39,12 +39,9 @@ class RequestIdMiddleware:
             request_id.reset(token)
 
     async def _serve_async(self, request: HttpRequest, found: str) -> HttpResponseBase:
-        token = request_id.set(found)
-        try:
-            response = self.get_response(request)
-            assert not isinstance(response, HttpResponseBase)
-            answer = await response
-            answer.headers.setdefault("x-request-id", found)
-            return answer
-        finally:
-            request_id.reset(token)
+        request_id.set(found)  # for the rest of this request's task: Django logs its outcome after this returns
+        response = self.get_response(request)
+        assert not isinstance(response, HttpResponseBase)
+        answer = await response
+        answer.headers.setdefault("x-request-id", found)
+        return answer
