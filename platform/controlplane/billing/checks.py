@@ -1,0 +1,108 @@
+"""What must hold of the books, each as SQL that counts what was `checked` and what is `broken`."""
+
+from typing import Final
+
+# Zones with half hours, with days that were skipped, and with changes of thirty minutes.
+_ZONES = ("UTC", "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Apia", "America/St_Johns", "America/New_York")
+
+CHECKS: Final = {
+    "each ledger transaction has entries that sum to zero": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE entries < 2 OR total <> 0) AS broken FROM (
+    SELECT count(entry.id) AS entries, coalesce(sum(entry.amount), 0) AS total
+    FROM billing_ledgertransaction booked LEFT JOIN billing_ledgerentry entry ON entry.transaction_id = booked.id
+    GROUP BY booked.id
+) transactions
+""",
+    "the whole ledger sums to zero": """
+SELECT count(*) AS checked, CASE WHEN coalesce(sum(amount), 0) = 0 THEN 0 ELSE 1 END AS broken FROM billing_ledgerentry
+""",
+    "each tenant's receivable is its usage less the credit used": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE
+    (SELECT coalesce(sum(amount), 0) FROM billing_ledgerentry WHERE account_id = tenant.id || ':receivable')
+    <> (SELECT coalesce(sum(amount), 0) FROM billing_usageevent WHERE tenant_id = tenant.id)
+     - (SELECT coalesce(sum(credit_used), 0) FROM billing_statement WHERE tenant_id = tenant.id)
+) AS broken FROM tenants_tenant tenant
+""",
+    "each tenant's credit is its grants less the credit used, and not below zero": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE booked.credit < 0 OR booked.credit
+    <> (SELECT coalesce(sum(amount), 0) FROM billing_grant WHERE tenant_id = booked.id)
+     - (SELECT coalesce(sum(credit_used), 0) FROM billing_statement WHERE tenant_id = booked.id)
+) AS broken FROM (
+    SELECT id, (SELECT coalesce(-sum(amount), 0) FROM billing_ledgerentry
+        WHERE account_id = tenant.id || ':credit') AS credit
+    FROM tenants_tenant tenant
+) booked
+""",
+    "each usage event has exactly one ledger transaction, of its amount": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE
+    event.request_id IS NULL OR booked.id IS NULL OR booked.tenant_id <> event.tenant_id
+    OR (SELECT count(*) <> 2
+        OR count(*) FILTER (WHERE account_id = event.tenant_id || ':receivable' AND amount = event.amount) <> 1
+        OR count(*) FILTER (WHERE account_id = 'platform:revenue' AND amount = -event.amount) <> 1
+        FROM billing_ledgerentry WHERE transaction_id = booked.id)
+) AS broken
+FROM billing_usageevent event FULL JOIN (SELECT * FROM billing_ledgertransaction WHERE kind = 'usage') booked
+    ON booked.id = 'usage:' || event.request_id
+""",
+    "cached tokens are a part of prompt tokens": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE cached_tokens NOT BETWEEN 0 AND prompt_tokens) AS broken
+FROM billing_usageevent
+""",
+    "each charge is its tokens at the pinned price, computed anew": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE event.amount <> 0.000001 * (
+    (event.prompt_tokens - event.cached_tokens) * price.input + event.cached_tokens * price.cached_input
+    + event.completion_tokens * price.output)
+) AS broken FROM billing_usageevent event JOIN billing_price price ON price.id = event.price_id
+""",
+    "each statement is the sum of its lines and of its events": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE
+    statement.total <> (SELECT coalesce(sum(amount), 0) FROM billing_statementline WHERE statement_id = statement.id)
+    OR statement.total <> (SELECT coalesce(sum(event.amount), 0) FROM billing_statementevent marked
+        JOIN billing_usageevent event ON event.id = marked.event_id WHERE marked.statement_id = statement.id)
+    OR (SELECT coalesce(sum(requests), 0) FROM billing_statementline WHERE statement_id = statement.id)
+        <> (SELECT count(*) FROM billing_statementevent WHERE statement_id = statement.id)
+    OR statement.total <> statement.credit_used + statement.due
+) AS broken FROM billing_statement statement
+""",
+    "a tenant's statements follow each other without gap or overlap": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE before IS NOT NULL AND period_start <> before) AS broken FROM (
+    SELECT period_start, lag(period_end) OVER (PARTITION BY tenant_id ORDER BY period_end) AS before
+    FROM billing_statement
+) periods
+""",
+    # An event that was being booked during the close is on the next statement: a minute's grace tells them apart.
+    "each event booked and ended before a close is on one statement": """
+SELECT count(*) AS checked,
+    count(*) FILTER (WHERE marked.event_id IS NULL AND event.booked_at < closed.until - interval '1 minute') AS broken
+FROM (SELECT tenant_id, max(period_end) AS until FROM billing_statement GROUP BY tenant_id) closed
+JOIN billing_usageevent event ON event.tenant_id = closed.tenant_id AND event.finished_at < closed.until
+LEFT JOIN billing_statementevent marked ON marked.event_id = event.id
+""",
+    "usage by the hour, by the day and in all is the same, in every zone": f"""
+SELECT count(*) AS checked, count(*) FILTER (WHERE hourly IS DISTINCT FROM raw OR daily IS DISTINCT FROM raw) AS broken
+FROM (VALUES {", ".join(f"('{zone}')" for zone in _ZONES)}) zones (zone) CROSS JOIN LATERAL (
+    SELECT (SELECT sum(amount) FROM billing_usageevent) AS raw,
+        (SELECT sum(amount) FROM (SELECT sum(amount) AS amount FROM billing_usageevent
+            GROUP BY date_trunc('hour', finished_at, zone)) hours) AS hourly,
+        (SELECT sum(amount) FROM (SELECT sum(amount) AS amount FROM billing_usageevent
+            GROUP BY date_trunc('day', finished_at, zone)) days) AS daily
+) sums
+""",  # noqa: S608  # constants only
+    "keys, prices, accounts and statements belong to the tenant whose usage they carry": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE other IS NOT NULL AND other <> tenant_id) AS broken FROM (
+    SELECT event.tenant_id, key.tenant_id AS other FROM billing_usageevent event
+        JOIN tenants_apikey key ON key.id = event.key_id
+    UNION ALL SELECT event.tenant_id, price.tenant_id FROM billing_usageevent event
+        JOIN billing_price price ON price.id = event.price_id
+    UNION ALL SELECT booked.tenant_id, account.tenant_id FROM billing_ledgerentry entry
+        JOIN billing_ledgertransaction booked ON booked.id = entry.transaction_id
+        JOIN billing_ledgeraccount account ON account.id = entry.account_id
+    UNION ALL SELECT event.tenant_id, statement.tenant_id FROM billing_statementevent marked
+        JOIN billing_usageevent event ON event.id = marked.event_id
+        JOIN billing_statement statement ON statement.id = marked.statement_id
+) pairs
+""",
+    "no discrepancy is open": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE resolved_at IS NULL) AS broken FROM billing_discrepancy
+""",
+}

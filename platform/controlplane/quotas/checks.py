@@ -1,0 +1,43 @@
+"""What must hold of quotas and holds, each as SQL that counts what was `checked` and what is `broken`."""
+
+from typing import Final
+
+CHECKS: Final = {
+    "each quota's spent and held are the sums of its holds": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE quota.spent <> used.spent OR quota.held <> used.held) AS broken
+FROM quotas_quota quota CROSS JOIN LATERAL (
+    SELECT coalesce(sum(settled_amount) FILTER (WHERE settled_at >= quota.period_start), 0) AS spent,
+        coalesce(sum(amount) FILTER (WHERE state = 'open'), 0) AS held
+    FROM quotas_hold hold
+    WHERE hold.tenant_id = quota.tenant_id AND (quota.key_id IS NULL OR hold.key_id = quota.key_id)
+) used
+""",
+    "what is available is never below zero, but for what was booked late or lowered": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE spent < 0 OR held < 0 OR spent + held > budget + excess) AS broken
+FROM quotas_quota
+""",
+    "each hold has at most one end, and settled no more than it held": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE NOT CASE state
+    WHEN 'open' THEN ended_at IS NULL AND settled_amount IS NULL
+    WHEN 'settled' THEN ended_at IS NOT NULL AND settled_amount <= amount AND NOT late
+    ELSE ended_at IS NOT NULL AND coalesce(settled_amount, 0) <= amount AND late = (settled_amount IS NOT NULL) END
+) AS broken FROM quotas_hold
+""",
+    "no hold is open past its time and a sweep": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE expires_at < now() - interval '30 seconds') AS broken
+FROM quotas_hold WHERE state = 'open'
+""",
+    "holds and quotas belong to the tenants of their keys": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE owned.tenant_id <> key.tenant_id) AS broken
+FROM (
+    SELECT tenant_id, key_id FROM quotas_hold UNION ALL SELECT tenant_id, key_id FROM quotas_quota
+) owned JOIN tenants_apikey key ON key.id = owned.key_id
+""",
+}
+# Not wrong, but somebody should know.
+WARNINGS: Final = {
+    "holds settled after they had expired or been released": "SELECT count(*) AS found FROM quotas_hold WHERE late",
+    "budgets overspent by late bookings or lowered below what was used": """
+SELECT count(*) AS found FROM quotas_quota WHERE spent + held > budget
+""",
+}
