@@ -1,4 +1,4 @@
-"""`manage.py prepare_home`: the database's schema, static files and accounts, in one start of Django."""
+"""`manage.py prepare_home`: the database's schema and accounts, in one start of Django."""
 
 from argparse import ArgumentParser
 from typing import Any
@@ -13,7 +13,7 @@ from controlplane.embedded.seed import DEMO_TENANTS, seed_operator, seed_tenant
 
 
 class Command(BaseCommand):
-    help = "Migrate, collect static files, make the operator and (with --demo-data) the demo tenants. Safe to repeat."
+    help = "Migrate, make the operator and (with --demo-data) the demo tenants. Safe to repeat."
     requires_system_checks = ()
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -21,7 +21,6 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         call_command("migrate", interactive=False, verbosity=1)
-        call_command("collectstatic", interactive=False, verbosity=1)
         credentials = Credentials(Home(settings.HOME).secrets)
         seed_operator(credentials)
         if options["demo_data"]:
