@@ -1,15 +1,23 @@
-"""Demo data, made once per database: an operator, two tenants, a person and a key for each."""
+"""Demo data, made once per database: an operator, prices, two tenants with limits, a person and a key for each."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 
 from django.db import transaction
 
+from controlplane.billing.models import Price
+from controlplane.billing.prices import Rates, set_price
 from controlplane.embedded.credentials import Credentials
+from controlplane.quotas.limits import LimitChanges, set_limits
 from tenants.auth import issue_key
-from tenants.models import ApiKey, Membership, Role, Tenant, User
+from tenants.models import ApiKey, Tenant, User
 from tenants.permissions import SCOPES
 from tenants.scope import tenant_scope
+from tenants.services import create_tenant
 
+ACTOR = "system"
+RATES = Rates(input=Decimal("0.50"), cached_input=Decimal("0.05"), output=Decimal("1.50"))
+LIMITS = LimitChanges(requests_per_minute=600, tokens_per_minute=200_000, concurrency=32, budget=Decimal(50))
 OPERATOR_EMAIL = "operator@veneer.example"
 KEY_LABEL = "demo key of this home"
 
@@ -47,16 +55,26 @@ def seed_operator(credentials: Credentials) -> None:
         User.objects.create_user(OPERATOR_EMAIL, credentials.password("operator_password"), is_operator=True)
 
 
+def seed_price(base_model: str) -> None:
+    """What is served needs a price; one that an operator has set is left alone."""
+    if not Price.objects.filter(base_model=base_model).exists():
+        set_price(base_model=base_model, rates=RATES, actor=ACTOR)
+
+
 @transaction.atomic
-def seed_tenant(wanted: DemoTenant, credentials: Credentials) -> Tenant:
-    tenant, _ = Tenant.objects.get_or_create(slug=wanted.slug, defaults={"name": wanted.name})
-    user = User.objects.filter(email=wanted.email).first()
-    if user is None:
-        user = User.objects.create_user(wanted.email, credentials.password(wanted.password_name))
-    Membership.objects.get_or_create(tenant=tenant, user=user, defaults={"role": Role.ADMIN})
+def seed_tenant(wanted: DemoTenant, credentials: Credentials) -> None:
+    tenant = Tenant.objects.filter(slug=wanted.slug).first() or _create(wanted, credentials)
     with tenant_scope(tenant.id):
         is_issued = ApiKey.objects.filter(name=KEY_LABEL, revoked_at=None).exists()
     if not is_issued or not credentials.get(wanted.key_name):
-        _, raw = issue_key(tenant=tenant, name=KEY_LABEL, scopes=SCOPES, actor=user)
+        _, raw = issue_key(tenant=tenant, name=KEY_LABEL, scopes=SCOPES, actor=None)
         credentials.put(wanted.key_name, raw)
+
+
+def _create(wanted: DemoTenant, credentials: Credentials) -> Tenant:
+    tenant, _ = create_tenant(
+        slug=wanted.slug, name=wanted.name, actor=ACTOR,
+        admin_email=wanted.email, admin_password=credentials.password(wanted.password_name),
+    )  # fmt: skip
+    set_limits(tenant=tenant, key_id=None, changes=LIMITS, actor=ACTOR)
     return tenant

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand
 
 from controlplane.embedded.credentials import Credentials
 from controlplane.embedded.home import Home
-from controlplane.embedded.seed import DEMO_TENANTS, seed_operator, seed_tenant
+from controlplane.embedded.seed import DEMO_TENANTS, seed_operator, seed_price, seed_tenant
 
 
 class Command(BaseCommand):
@@ -24,5 +24,6 @@ class Command(BaseCommand):
         credentials = Credentials(Home(settings.HOME).secrets)
         seed_operator(credentials)
         if options["demo_data"]:
+            seed_price(settings.MODEL_DIR.name)
             for tenant in DEMO_TENANTS:
                 seed_tenant(tenant, credentials)
