@@ -10,7 +10,7 @@ from pathlib import Path
 
 SOURCES = Path(__file__).parent / "native"
 # Never -ffast-math: linking it turns denormals off for the whole process, and small e4m3 numbers become zero.
-FLAGS = ("-std=c++17", "-O3", "-march=native", "-fno-math-errno", "-fopenmp", "-fPIC", "-Wno-psabi")
+FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-fopenmp", "-fPIC", "-Wno-psabi")
 COMPILERS = ("g++", "c++")
 
 
@@ -18,13 +18,16 @@ class BuildError(Exception):
     """The kernels could not be compiled; the text says why and what would help."""
 
 
-def load_library(folder: Path | None = None) -> ctypes.CDLL:
-    """The compiled kernels; `folder` (default: `default_folder()`) keeps them between starts. Raises BuildError."""
+def load_library(folder: Path | None = None, march: str = "native") -> ctypes.CDLL:
+    """The compiled kernels, for the machine or an instruction set by GCC's name. Raises BuildError.
+
+    folder: where they are kept between starts; default `default_folder()`.
+    """
     compiler = _compiler()
     place = _private(folder or default_folder())
-    target = place / f"veneer-cpu-{_fingerprint(compiler)}.so"
+    target = place / f"veneer-cpu-{_fingerprint(compiler, march)}.so"
     if not target.exists():
-        _compile(compiler, target)
+        _compile([compiler, *FLAGS, f"-march={march}"], target)
     try:
         return ctypes.CDLL(str(target))
     except OSError as error:
@@ -57,10 +60,15 @@ def _private(folder: Path) -> Path:
     return folder
 
 
-def _fingerprint(compiler: str) -> str:
+def _fingerprint(compiler: str, march: str) -> str:
     version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
     digest = hashlib.sha256()
-    for part in (version, " ".join(FLAGS).encode(), _processor(), *(path.read_bytes() for path in _files("*.*"))):
+    for part in (
+        version,
+        " ".join([*FLAGS, march]).encode(),
+        _processor(),
+        *(path.read_bytes() for path in _files("*.*")),
+    ):
         digest.update(hashlib.sha256(part).digest())
     return digest.hexdigest()[:24]
 
@@ -78,17 +86,16 @@ def _files(pattern: str) -> list[Path]:
     return sorted(SOURCES.glob(pattern))
 
 
-def _compile(compiler: str, target: Path) -> None:
+def _compile(command: list[str], target: Path) -> None:
     """One process per source, since each takes a second or more; the result appears in one rename."""
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as scratch:
         objects = [Path(scratch) / f"{source.stem}.o" for source in _files("*.cpp")]
         commands = [
-            [compiler, *FLAGS, "-c", str(source), "-o", str(out)]
-            for source, out in zip(_files("*.cpp"), objects, strict=True)
+            [*command, "-c", str(source), "-o", str(out)] for source, out in zip(_files("*.cpp"), objects, strict=True)
         ]
         _run_all(commands)
         built = Path(scratch) / "kernels.so"
-        _run_all([[compiler, "-shared", "-fopenmp", *map(str, objects), "-o", str(built)]])
+        _run_all([[*command, "-shared", *map(str, objects), "-o", str(built)]])
         built.replace(target)
 
 

@@ -90,7 +90,7 @@ template <int R>
 void rows_of_tile(Scratch &s, const Geometry &g, int row, f32x16 k_scale, f32x16 v_scale, int base, int width) {
     f32x16 score[R];
     scores<R>(s, row, g.dim, score);
-    for (int r = 0; r < R; r++) fold(s, row + r, score[r] * k_scale, v_scale, s.seen[row + r] - base);
+    for (int r = 0; r < R; r++) fold(s, row + r, score[r] * k_scale, v_scale, std::min(s.seen[row + r] - base, width));
     int64_t d = 0;
     for (; d + 2 * LANES <= g.dim; d += 2 * LANES) mix<R, 2>(s, row, d, width);
     for (; d < g.dim; d += LANES) mix<R, 1>(s, row, d, width);

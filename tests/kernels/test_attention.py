@@ -1,0 +1,83 @@
+"""Paged attention of both back ends against the specification, and against itself in other company."""
+
+import pytest
+import torch
+
+from kernels import reference
+from kernels.cpu.build import load_library
+from kernels.cpu.ops import CpuOps
+from kernels.paging import PagedBatch
+
+# (starts, lengths): decode, prefill, a chunk in the middle, all at once, with lengths around pages and tiles
+BATCHES = {
+    "decode": ([0, 14, 15, 16, 62, 40], [1, 1, 1, 1, 1, 1]),
+    "prefill": ([0, 0], [37, 17]),
+    "mixed": ([0, 33, 5, 16, 100], [1, 21, 1, 16, 1]),
+}
+SHAPES = [(9, 3, 64, 16), (4, 4, 16, 16), (7, 1, 80, 5), (6, 2, 40, 24), (2, 1, 256, 1), (5, 5, 24, 33)]
+
+
+def filled(poisoned_pages, batch: PagedBatch, total: int, heads: int, dim: int, page_size: int, exact: bool):
+    """Pages with every position that the batch may see written, and all others poisoned."""
+    pages = poisoned_pages(total, heads, dim, page_size, exact=exact)
+    lengths = [int(batch.positions[end - 1]) + 1 for end in batch.run_starts[1:].tolist()]
+    tables = [row[: -(-n // page_size)].tolist() for row, n in zip(batch.page_table, lengths, strict=True)]
+    whole = PagedBatch.build([0] * len(lengths), lengths, tables, page_size, "cpu")
+    reference.store(pages, whole, torch.randn(whole.tokens, heads, dim), torch.randn(whole.tokens, heads, dim))
+    return pages
+
+
+@pytest.mark.parametrize("exact", [True, False], ids=["fp32", "e4m3"])
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda s: "q{}-kv{}-d{}-page{}".format(*s))
+@pytest.mark.parametrize("name", BATCHES)
+def test_matches_the_specification(ops, poisoned_pages, scattered, name, shape, exact) -> None:
+    q_heads, kv_heads, dim, page_size = shape
+    batch, total = scattered(*BATCHES[name], page_size)
+    pages = filled(poisoned_pages, batch, total, kv_heads, dim, page_size, exact)
+    q = torch.randn(batch.tokens, q_heads, dim)
+    out = ops.attention(q, pages, batch, dim**-0.5, torch.empty(batch.tokens, q_heads * dim))
+    expected = reference.paged_attention(q, pages, batch, dim**-0.5).flatten(1)
+    torch.testing.assert_close(out, expected, atol=2e-6, rtol=2e-5)
+
+
+@pytest.mark.parametrize("march", ["x86-64", "x86-64-v3"])
+def test_other_instruction_sets_agree(march, kernel_folder, poisoned_pages, scattered) -> None:
+    other = CpuOps(load_library(kernel_folder, march), 1, invariant=True)
+    batch, total = scattered(*BATCHES["mixed"], 16)
+    pages = filled(poisoned_pages, batch, total, 3, 64, 16, False)
+    q = torch.randn(batch.tokens, 9, 64)
+    out = other.attention(q, pages, batch, 0.125, torch.empty(batch.tokens, 576))
+    torch.testing.assert_close(out, reference.paged_attention(q, pages, batch, 0.125).flatten(1), atol=2e-6, rtol=2e-5)
+
+
+def test_bf16_output_is_the_rounded_result(cpu_ops, poisoned_pages, scattered) -> None:
+    batch, total = scattered(*BATCHES["mixed"], 16)
+    pages = filled(poisoned_pages, batch, total, 3, 64, 16, False)
+    q = torch.randn(batch.tokens, 9, 64)
+    wide = cpu_ops.attention(q, pages, batch, 0.125, torch.empty(batch.tokens, 576))
+    narrow = cpu_ops.attention(q, pages, batch, 0.125, torch.empty(batch.tokens, 576, dtype=torch.bfloat16))
+    assert torch.equal(narrow, wide.bfloat16())
+
+
+@pytest.mark.parametrize("exact", [True, False], ids=["fp32", "e4m3"])
+def test_a_row_is_the_same_alone_in_a_batch_and_in_any_cut_of_its_prompt(
+    cpu_ops, poisoned_pages, scattered, exact
+) -> None:
+    batch, total = scattered([0, 30, 0], [70, 1, 9], 16)
+    pages = filled(poisoned_pages, batch, total, 3, 64, 16, exact)
+    q = torch.randn(batch.tokens, 9, 64)
+    together = cpu_ops.attention(q, pages, batch, 0.125, torch.empty(batch.tokens, 576))
+    table = [batch.page_table[0].tolist()]
+    for first, length in [(0, 70), (0, 1), (1, 15), (16, 33), (49, 21)]:
+        part = PagedBatch.build([first], [length], table, 16, "cpu")
+        alone = cpu_ops.attention(q[first : first + length], pages, part, 0.125, torch.empty(length, 576))
+        assert torch.equal(alone, together[first : first + length])
+
+
+def test_large_scores_do_not_overflow(ops, poisoned_pages, scattered) -> None:
+    batch, total = scattered([0], [40], 16)
+    pages = poisoned_pages(total, 1, 16, 16, exact=True)
+    k, v, q = torch.randn(40, 1, 16) * 300, torch.randn(40, 1, 16), torch.randn(40, 1, 16) * 300
+    reference.store(pages, batch, k, v)
+    out = ops.attention(q, pages, batch, 1.0, torch.empty(40, 16))
+    torch.testing.assert_close(out, reference.paged_attention(q, pages, batch, 1.0).flatten(1), atol=1e-3, rtol=1e-3)
