@@ -17,7 +17,7 @@ import { CheckReport } from "./CheckReport";
 import { useDeleteAdapter } from "./queries";
 import { StateBadge } from "./StateBadge";
 import { VersionTable } from "./VersionTable";
-import { readyVersions, servingText, shownVersions } from "./versions";
+import { newestFirst, readyVersions, servingText } from "./versions";
 
 interface Props {
   adapter: Adapter;
@@ -26,7 +26,7 @@ interface Props {
 
 export function AdapterCard({ adapter, canWrite }: Props) {
   const [open, { toggle }] = useDisclosure(false);
-  const versions = shownVersions(adapter);
+  const versions = newestFirst(adapter);
   const newest = versions[0];
   return (
     <Card withBorder padding="md" component="article" aria-label={`Adapter ${adapter.name}`}>

@@ -1,10 +1,9 @@
-import { Alert, Button, Group, Modal, Select, Slider, Stack, Switch, Text } from "@mantine/core";
-import { useState } from "react";
+import { Alert, Button, Group, Modal, Radio, Select, Slider, Stack, Text } from "@mantine/core";
 import { messageOf } from "../api/errors";
-import type { Adapter, Split } from "../api/types";
+import type { Adapter } from "../api/types";
 import { notifyDone } from "../shared/confirm";
 import { useSetAlias } from "./queries";
-import { readyVersions } from "./versions";
+import { useAliasForm } from "./useAliasForm";
 
 interface Props {
   adapter: Adapter;
@@ -21,70 +20,67 @@ export function AliasModal({ adapter, opened, onClose }: Props) {
   );
 }
 
+function options(numbers: string[]) {
+  return numbers.map((value) => ({ value, label: `version ${value}` }));
+}
+
 function AliasForm({ adapter, onClose }: Omit<Props, "opened">) {
-  const ready = readyVersions(adapter).map(({ number }) => String(number));
-  const [first, second] = adapter.alias?.splits ?? [];
-  const [main, setMain] = useState(String(first?.version ?? ready[0] ?? ""));
-  const [isSplit, setSplit] = useState(second !== undefined);
-  const others = ready.filter((number) => number !== main);
-  const [chosenOther, setOther] = useState(second ? String(second.version) : "");
-  const other = others.includes(chosenOther) ? chosenOther : (others[0] ?? "");
-  const [share, setShare] = useState(second?.weight ?? 10);
+  const form = useAliasForm(adapter);
   const setAlias = useSetAlias(adapter);
-  const split = isSplit && other !== "";
-  const splits: Split[] = split
-    ? [
-        { version: Number(main), weight: 100 - share },
-        { version: Number(other), weight: share },
-      ]
-    : [{ version: Number(main), weight: 100 }];
   const save = () =>
-    setAlias.mutate(splits, {
+    setAlias.mutate(form.choice, {
       onSuccess: () => {
-        notifyDone(`${adapter.name} now serves the chosen version.`);
+        notifyDone(`Saved what ${adapter.name} serves.`);
         onClose();
       },
     });
-  const options = (numbers: string[]) =>
-    numbers.map((value) => ({ value, label: `version ${value}` }));
   return (
     <Stack>
       <Text size="sm" c="dimmed">
-        {`Requests for the model ${adapter.name} go here. A pinned name such as ${adapter.name}@${main} always means that version.`}
+        {`Requests for the model ${adapter.name} go here. A pinned name such as ${adapter.name}@${form.main} always means that version.`}
       </Text>
       {setAlias.isError && <Alert color="red">{messageOf(setAlias.error)}</Alert>}
-      <Select
-        label="Version"
-        data={options(ready)}
-        value={main}
-        onChange={(value) => value && setMain(value)}
-        allowDeselect={false}
-      />
-      <Switch
-        label="Send part of the traffic to another version"
-        checked={split}
-        disabled={others.length === 0}
-        description={others.length === 0 ? "Needs a second version that is ready" : undefined}
-        onChange={(event) => setSplit(event.currentTarget.checked)}
-      />
-      {split && (
+      <Radio.Group label="Traffic goes to" value={form.mode} onChange={form.setMode}>
+        <Stack gap={6} mt={6}>
+          <Radio value="newest" label="the newest version that is ready" />
+          <Radio value="one" label="one version, until you change it" />
+          <Radio
+            value="split"
+            label="two versions, by share"
+            disabled={form.others.length === 0}
+            description={
+              form.others.length === 0 ? "needs a second version that is ready" : undefined
+            }
+          />
+        </Stack>
+      </Radio.Group>
+      {form.mode !== "newest" && (
+        <Select
+          label="Version"
+          data={options(form.ready)}
+          value={form.main}
+          onChange={(value) => value && form.setMain(value)}
+          allowDeselect={false}
+        />
+      )}
+      {form.mode === "split" && (
         <>
           <Select
             label="Other version"
-            data={options(others)}
-            value={other}
-            onChange={(value) => value && setOther(value)}
+            data={options(form.others)}
+            value={form.other}
+            onChange={(value) => value && form.setOther(value)}
             allowDeselect={false}
           />
           <div>
             <Text size="sm" fw={500}>
-              {`${share} % to version ${other}, ${100 - share} % to version ${main}`}
+              {`${form.share} % to version ${form.other}, ${100 - form.share} % to version ${form.main}`}
             </Text>
             <Slider
               min={1}
               max={99}
-              value={share}
-              onChange={setShare}
+              value={form.share}
+              onChange={form.setShare}
               thumbLabel="Percent to the other version"
               label={null}
             />

@@ -7,7 +7,6 @@ const LOOKS: Record<Adapter["state"], { color: string; text: string; busy?: bool
   checking: { color: "blue", text: "checking", busy: true },
   ready: { color: "veneer", text: "ready" },
   rejected: { color: "red", text: "rejected" },
-  deleted: { color: "gray", text: "deleted" },
 };
 
 export function StateBadge({ state }: { state: Adapter["state"] }) {

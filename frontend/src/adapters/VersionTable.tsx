@@ -78,10 +78,13 @@ function Traffic({
   const setAlias = useSetAlias(adapter);
   const share = trafficShare(adapter, version.number);
   const serve = () =>
-    setAlias.mutate([{ version: version.number, weight: 100 }], {
-      onSuccess: () => notifyDone(`${adapter.name} now serves version ${version.number}.`),
-      onError: (error) => notifyFailed("The version was not changed", error),
-    });
+    setAlias.mutate(
+      { follows_newest: false, splits: [{ version: version.number, weight: 100 }] },
+      {
+        onSuccess: () => notifyDone(`${adapter.name} now serves version ${version.number}.`),
+        onError: (error) => notifyFailed("The version was not changed", error),
+      },
+    );
   if (version.state === "uploading") {
     return (
       <Text size="xs" c="dimmed">

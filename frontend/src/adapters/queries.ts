@@ -1,15 +1,20 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { bodyOf } from "../api/client";
-import type { Adapter, Split } from "../api/types";
+import { type Api, bodyOf } from "../api/client";
+import { allRows } from "../api/pages";
+import type { Adapter, AliasChoice } from "../api/types";
 import { useTenant } from "../session/context";
 
 const POLL_MS = 3_000;
+
+export function readAdapters(api: Api): Promise<Adapter[]> {
+  return allRows((query) => bodyOf(api.GET("/api/v1/adapters", { params: { query } })));
+}
 
 export function useAdapters() {
   const { api, tenantId, live } = useTenant();
   return useQuery({
     queryKey: [tenantId, "adapters"],
-    queryFn: async () => (await bodyOf(api.GET("/api/v1/adapters"))).data,
+    queryFn: () => readAdapters(api),
     refetchInterval: live ? false : POLL_MS,
   });
 }
@@ -18,11 +23,11 @@ export function useSetAlias(adapter: Adapter) {
   const { api, tenantId } = useTenant();
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (splits: Split[]) =>
+    mutationFn: (body: AliasChoice) =>
       bodyOf(
-        api.PUT("/api/v1/adapters/{id}/alias", {
-          params: { path: { id: adapter.id } },
-          body: { splits },
+        api.PUT("/api/v1/adapters/{adapter_id}/alias", {
+          params: { path: { adapter_id: adapter.id } },
+          body,
         }),
       ),
     onSuccess: () => queries.invalidateQueries({ queryKey: [tenantId, "adapters"] }),
@@ -34,7 +39,7 @@ export function useDeleteAdapter() {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: async (id: string) => {
-      await api.DELETE("/api/v1/adapters/{id}", { params: { path: { id } } });
+      await api.DELETE("/api/v1/adapters/{adapter_id}", { params: { path: { adapter_id: id } } });
     },
     onSuccess: () => queries.invalidateQueries({ queryKey: [tenantId, "adapters"] }),
   });

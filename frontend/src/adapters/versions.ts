@@ -1,14 +1,11 @@
 import type { Adapter, Version } from "../api/types";
 
-/** Newest first, without the deleted ones. */
-export function shownVersions(adapter: Adapter): Version[] {
-  return adapter.versions
-    .filter(({ state }) => state !== "deleted")
-    .sort((a, b) => b.number - a.number);
+export function newestFirst(adapter: Adapter): Version[] {
+  return adapter.versions.toSorted((a, b) => b.number - a.number);
 }
 
 export function readyVersions(adapter: Adapter): Version[] {
-  return shownVersions(adapter).filter(({ state }) => state === "ready");
+  return newestFirst(adapter).filter(({ state }) => state === "ready");
 }
 
 /** Percent of the alias's traffic that a version gets; 0 for none. */

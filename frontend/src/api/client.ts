@@ -35,7 +35,10 @@ function sessionMiddleware(tenantId: string | null): Middleware {
 
 /** One client per tenant: who is asked about is part of the client, not of a global. Failures throw `ApiError`. */
 export function createApi(tenantId: string | null): Api {
-  const client = createClient<paths>({ fetch: (request) => fetch(request) });
+  const client = createClient<paths>({
+    baseUrl: location.origin,
+    fetch: (request) => fetch(request),
+  });
   client.use(sessionMiddleware(tenantId));
   return client;
 }

@@ -8,20 +8,21 @@ import {
 } from "@tabler/icons-react";
 import { Link, useLocation } from "react-router";
 import { useWorkspace } from "../session/context";
+import { roleCan } from "../session/permissions";
 
 const TENANT_PAGES = [
-  { to: "/adapters", label: "Adapters", Icon: IconStack2 },
-  { to: "/keys", label: "API keys", Icon: IconKey },
-  { to: "/usage", label: "Usage", Icon: IconChartBar },
-  { to: "/playground", label: "Playground", Icon: IconMessages },
-];
+  { to: "/adapters", label: "Adapters", Icon: IconStack2, needs: "adapters:read" },
+  { to: "/keys", label: "API keys", Icon: IconKey, needs: "keys" },
+  { to: "/usage", label: "Usage", Icon: IconChartBar, needs: "usage:read" },
+  { to: "/playground", label: "Playground", Icon: IconMessages, needs: "inference" },
+] as const;
 const OPERATOR_PAGES = [{ to: "/tenants", label: "Tenants", Icon: IconBuildingCommunity }];
 
 export function Navigation() {
   const { pathname } = useLocation();
   const { session, membership } = useWorkspace();
   const pages = [
-    ...(membership ? TENANT_PAGES : []),
+    ...TENANT_PAGES.filter(({ needs }) => membership && roleCan(membership.role, needs)),
     ...(session.user.is_operator ? OPERATOR_PAGES : []),
   ];
   return (

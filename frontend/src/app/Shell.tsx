@@ -32,7 +32,7 @@ export function Shell() {
               size="sm"
               aria-label={open ? "Close the menu" : "Open the menu"}
             />
-            <UnstyledButton component={Link} to="/adapters" className={classes.brand}>
+            <UnstyledButton component={Link} to="/" className={classes.brand}>
               <Brand />
               <VisuallyHidden>, to the first page</VisuallyHidden>
             </UnstyledButton>

@@ -1,13 +1,34 @@
-import { createBrowserRouter, Navigate } from "react-router";
+import type { ComponentType } from "react";
+import { createBrowserRouter, Navigate, type RouteObject } from "react-router";
+import type { Role } from "../api/types";
 import { useWorkspace } from "../session/context";
+import { roleCan } from "../session/permissions";
 import { LoadingCards } from "../shared/LoadingCards";
 import { NotFoundPage, PageFailed } from "./FallbackPages";
-import { OperatorOnly, TenantOnly } from "./guards";
+import {
+  AdapterReaders,
+  KeyHolders,
+  ModelCallers,
+  OperatorOnly,
+  TenantOnly,
+  UsageReaders,
+} from "./guards";
 import { Shell } from "./Shell";
+
+function firstPage(role: Role): string {
+  return roleCan(role, "adapters:read") ? "/adapters" : "/usage";
+}
 
 function Home() {
   const { membership } = useWorkspace();
-  return <Navigate to={membership ? "/adapters" : "/tenants"} replace />;
+  const first = membership ? firstPage(membership.role) : "/tenants";
+  return <Navigate to={first} replace />;
+}
+
+type PageModule = { Component: ComponentType };
+
+function page(path: string, Guard: ComponentType, lazy: () => Promise<PageModule>): RouteObject {
+  return { path, Component: Guard, children: [{ index: true, lazy }] };
 }
 
 export const router = createBrowserRouter([
@@ -21,10 +42,10 @@ export const router = createBrowserRouter([
         Component: TenantOnly,
         ErrorBoundary: PageFailed,
         children: [
-          { path: "adapters", lazy: () => import("../adapters/AdaptersPage") },
-          { path: "keys", lazy: () => import("../keys/KeysPage") },
-          { path: "usage", lazy: () => import("../usage/UsagePage") },
-          { path: "playground", lazy: () => import("../playground/PlaygroundPage") },
+          page("adapters", AdapterReaders, () => import("../adapters/AdaptersPage")),
+          page("keys", KeyHolders, () => import("../keys/KeysPage")),
+          page("usage", UsageReaders, () => import("../usage/UsagePage")),
+          page("playground", ModelCallers, () => import("../playground/PlaygroundPage")),
         ],
       },
       {

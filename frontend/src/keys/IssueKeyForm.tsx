@@ -2,6 +2,7 @@ import { Alert, Button, Checkbox, Select, Stack, TextInput } from "@mantine/core
 import { useForm } from "@mantine/form";
 import dayjs from "dayjs";
 import { messageOf } from "../api/errors";
+import type { Scope } from "../api/types";
 import type { NewKey } from "./queries";
 
 const SCOPES = [
@@ -9,6 +10,7 @@ const SCOPES = [
   { value: "manage", label: "manage", description: "upload adapters, issue and revoke keys" },
   { value: "usage:read", label: "usage:read", description: "read usage and balance" },
 ];
+const FIRST_SCOPES: Scope[] = ["inference"];
 const LIFETIMES = [
   { value: "", label: "Never" },
   { value: "7", label: "In 7 days" },
@@ -25,7 +27,7 @@ interface Props {
 
 export function IssueKeyForm({ onSubmit, pending, error }: Props) {
   const form = useForm({
-    initialValues: { name: "", scopes: ["inference"], days: "" },
+    initialValues: { name: "", scopes: FIRST_SCOPES, days: "" },
     validate: {
       name: (value) => (value.trim() ? null : "Name the program that will use the key"),
       scopes: (value) => (value.length > 0 ? null : "Choose at least one scope"),

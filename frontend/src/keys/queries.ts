@@ -1,10 +1,11 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { bodyOf } from "../api/client";
+import type { Scope } from "../api/types";
 import { useTenant } from "../session/context";
 
 export interface NewKey {
   name: string;
-  scopes: string[];
+  scopes: Scope[];
   expires_at: string | null;
 }
 
@@ -31,7 +32,7 @@ export function useRevokeKey() {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (id: string) =>
-      bodyOf(api.POST("/api/v1/keys/{id}/revoke", { params: { path: { id } } })),
+      bodyOf(api.POST("/api/v1/keys/{key_id}/revoke", { params: { path: { key_id: id } } })),
     onSuccess: () => queries.invalidateQueries({ queryKey: [tenantId, "keys"] }),
   });
 }

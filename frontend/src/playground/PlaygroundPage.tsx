@@ -67,7 +67,7 @@ export function Component() {
             }}
             settings={settings}
             onSettings={setSettings}
-            contextLength={session.base_model.context_len}
+            contextLength={session.base_model.context_len ?? undefined}
           />
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 8.5 }}>

@@ -11,7 +11,7 @@ interface Props {
   onCompare: (compare: boolean) => void;
   settings: Settings;
   onSettings: (settings: Settings) => void;
-  contextLength: number;
+  contextLength: number | undefined;
 }
 
 export function SettingsPanel(props: Props) {

@@ -1,15 +1,21 @@
 import type { Role } from "../api/types";
 
 /** What the console offers to a role. The server decides; this only keeps dead buttons off the page. */
-export type Action = "adapters:read" | "adapters:write" | "keys" | "inference" | "usage:read";
+export type Action =
+  | "adapters:read"
+  | "adapters:write"
+  | "keys"
+  | "inference"
+  | "usage:read"
+  | "billing:read";
 
 const DEVELOPER: Action[] = ["adapters:read", "adapters:write", "keys", "inference", "usage:read"];
 
 const ALLOWED: Record<Role, Action[]> = {
-  owner: DEVELOPER,
-  admin: DEVELOPER,
+  owner: [...DEVELOPER, "billing:read"],
+  admin: [...DEVELOPER, "billing:read"],
   developer: DEVELOPER,
-  billing: ["usage:read"],
+  billing: ["usage:read", "billing:read"],
   viewer: ["adapters:read", "usage:read"],
 };
 

@@ -9,6 +9,10 @@ describe("formatMoney", () => {
     ["12.3456", "$12.35"],
     ["0.000123456", "$0.000123"],
     ["0.000000000001", "$0.000000000001"],
+    ["0.05", "$0.05"],
+    ["0.4", "$0.40"],
+    ["0.9996", "$1.00"],
+    ["0.00", "$0.00"],
     ["-3.5", "-$3.50"],
   ])("%s -> %s", (value, shown) => {
     expect(formatMoney(value)).toBe(shown);
@@ -22,7 +26,7 @@ describe("formatMoney", () => {
 
 describe("formatExactMoney", () => {
   it("keeps every digit that a float would lose", () => {
-    expect(Number("9007199254740993.000000000001")).toBe(9007199254740992);
+    expect(Number("9007199254740993")).toBe(9007199254740992);
     expect(formatExactMoney("9007199254740993.000000000001")).toBe(
       "$9,007,199,254,740,993.000000000001",
     );

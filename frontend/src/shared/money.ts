@@ -3,33 +3,41 @@ type Decimal = Intl.StringNumericLiteral;
 
 const DECIMAL = /^-?\d+(\.\d+)?$/;
 
-const currency = { style: "currency", currency: "USD" } as const;
-const headline = new Intl.NumberFormat("en-US", {
-  ...currency,
-  minimumFractionDigits: 2,
-  maximumFractionDigits: 2,
-  maximumSignificantDigits: 3,
-  roundingPriority: "morePrecision",
-});
-const exact = new Intl.NumberFormat("en-US", {
-  ...currency,
-  minimumFractionDigits: 2,
-  maximumFractionDigits: 12,
-});
+const LEDGER_DIGITS = 12;
+const SHOWN_DIGITS = 3;
+
+/** One formatter per number of decimals, 0 to 12; never fewer than cents. */
+const formats = Array.from(
+  { length: LEDGER_DIGITS + 1 },
+  (_, digits) =>
+    new Intl.NumberFormat("en-US", {
+      style: "currency",
+      currency: "USD",
+      minimumFractionDigits: 2,
+      maximumFractionDigits: Math.max(digits, 2),
+    }),
+);
 
 function decimal(value: string): Decimal {
   if (!DECIMAL.test(value)) throw new Error(`not a decimal: ${value}`);
   return value as Decimal;
 }
 
+function rounded(value: string, digits: number): string {
+  const format = formats[Math.min(digits, LEDGER_DIGITS)];
+  if (!format) throw new Error(`no format with ${digits} decimals`);
+  return format.format(decimal(value));
+}
+
 /** "$1,234.50", "$0.000123": cents, or three significant digits where cents would say nothing. */
 export function formatMoney(value: string): string {
-  return headline.format(decimal(value));
+  const smallFraction = /^-?0+\.(0*)[1-9]/.exec(value);
+  return rounded(value, smallFraction ? (smallFraction[1] ?? "").length + SHOWN_DIGITS : 2);
 }
 
 /** Every digit the ledger holds. */
 export function formatExactMoney(value: string): string {
-  return exact.format(decimal(value));
+  return rounded(value, LEDGER_DIGITS);
 }
 
 /** A plain number for places where only a position matters, such as a chart's axis. */

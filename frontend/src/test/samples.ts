@@ -24,7 +24,7 @@ export function anAdapter(fields: Partial<Adapter> = {}): Adapter {
     base_model: "SmolLM2-135M-Instruct",
     created_at: "2026-03-01T10:00:00Z",
     state: "ready",
-    alias: { splits: [{ version: 1, weight: 100 }] },
+    alias: { splits: [{ version: 1, weight: 100 }], follows_newest: true },
     versions: [aVersion()],
     ...fields,
   };

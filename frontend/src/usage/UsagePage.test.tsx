@@ -6,7 +6,14 @@ import { aUsage, someNumbers } from "../test/samples";
 import { Component as UsagePage } from "./UsagePage";
 
 const balance = {
-  body: { spent_this_period: "1.5", budget: "20", held: "0", owed: "1.5", credit: "0" },
+  body: {
+    spent_this_period: "1.5",
+    budget: "20",
+    budget_period: "month",
+    held: "0",
+    owed: "1.5",
+    credit: "0",
+  },
 };
 const timeseries = { body: { step: "day", data: [] } };
 

@@ -1,6 +1,7 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { bodyOf } from "../api/client";
 import { useTenant } from "../session/context";
+import { roleCan } from "../session/permissions";
 import type { Range } from "./range";
 
 export type Grouping = "adapter" | "key";
@@ -32,9 +33,10 @@ export function useTimeseries({ from, to, step }: Range, split: Grouping) {
 }
 
 export function useBalance() {
-  const { api, tenantId } = useTenant();
+  const { api, tenantId, membership } = useTenant();
   return useQuery({
     queryKey: [tenantId, "balance"],
+    enabled: membership !== null && roleCan(membership.role, "billing:read"),
     queryFn: () => bodyOf(api.GET("/api/v1/balance")),
   });
 }

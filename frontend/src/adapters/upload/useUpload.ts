@@ -1,8 +1,9 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
 import { type Api, bodyOf } from "../../api/client";
-import type { Adapter, Version } from "../../api/types";
+import type { Version } from "../../api/types";
 import { useTenant } from "../../session/context";
+import { readAdapters } from "../queries";
 import { sha256Hex } from "./digest";
 import { type DeclaredFile, findUnfinished } from "./resume";
 import { sendPart } from "./sendPart";
@@ -36,9 +37,8 @@ async function startVersion(
   api: Api,
   request: UploadRequest,
   files: DeclaredFile[],
-  adapters: Adapter[],
 ): Promise<{ version: Version; resumed: boolean }> {
-  const unfinished = findUnfinished(adapters, request.name, files);
+  const unfinished = findUnfinished(await readAdapters(api), request.name, files);
   if (unfinished) return { version: unfinished, resumed: true };
   const body = { name: request.name, base_model: request.baseModel, files };
   const { version } = await bodyOf(api.POST("/api/v1/adapters", { body }));
@@ -58,20 +58,19 @@ export function useUpload() {
       const total = request.files.reduce((sum, file) => sum + file.size, 0);
       setUpload({ step: "hashing" });
       const files = await declare(request.files);
-      const { data } = await bodyOf(api.GET("/api/v1/adapters"));
-      const { version, resumed } = await startVersion(api, request, files, data);
-      const path = { params: { path: { id: version.id } } };
+      const { version, resumed } = await startVersion(api, request, files);
+      const path = { params: { path: { version_id: version.id } } };
       await transferFiles({
         versionId: version.id,
         tenantId,
         files: request.files,
-        readVersion: () => bodyOf(api.GET("/api/v1/versions/{id}", path)),
+        readVersion: () => bodyOf(api.GET("/api/v1/versions/{version_id}", path)),
         send: sendPart,
         onProgress: (sent) => setUpload({ step: "sending", sent, total, resumed }),
         signal,
       });
       setUpload({ step: "finishing" });
-      const finished = await bodyOf(api.POST("/api/v1/versions/{id}/finish", path));
+      const finished = await bodyOf(api.POST("/api/v1/versions/{version_id}/finish", path));
       setUpload({ step: "done", name: request.name, version: finished });
     },
     [api, tenantId],

@@ -1,0 +1,77 @@
+import { Button, Card, Group, Table, Text, Title } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import type { Price, Tenant } from "../api/types";
+import { ErrorState } from "../shared/ErrorState";
+import { LoadingCards } from "../shared/LoadingCards";
+import { formatMoney } from "../shared/money";
+import { formatDateTime } from "../shared/time";
+import { PriceModal } from "./PriceModal";
+import { usePrices, useTenants } from "./queries";
+
+/** Prices in force and to come; past ones stay pinned to the usage they priced. */
+export function PricesCard() {
+  const [setting, set] = useDisclosure(false);
+  const prices = usePrices();
+  const tenants = useTenants();
+  if (prices.isPending) return <LoadingCards count={1} height={140} />;
+  if (prices.isError) {
+    return <ErrorState error={prices.error} what="The prices could not be read" />;
+  }
+  const current = prices.data.filter(
+    ({ effective_to: end }) => end === null || new Date(end) > new Date(),
+  );
+  return (
+    <Card withBorder padding={0} component="section" aria-label="Prices">
+      <Group justify="space-between" p="md">
+        <Title order={2}>Prices per 1M tokens</Title>
+        <Button size="xs" variant="default" onClick={set.open}>
+          Set a price
+        </Button>
+      </Group>
+      {current.length === 0 ? (
+        <Text px="md" pb="md" size="sm" c="dimmed">
+          No price is set, so requests are refused. Set one for the base model.
+        </Text>
+      ) : (
+        <PriceTable prices={current} tenants={tenants.data ?? []} />
+      )}
+      <PriceModal opened={setting} onClose={set.close} tenants={tenants.data ?? []} />
+    </Card>
+  );
+}
+
+function scopeOf(price: Price, tenants: Tenant[]): string {
+  const tenant = tenants.find(({ id }) => id === price.tenant_id)?.name ?? price.tenant_id;
+  return [tenant ?? "everybody", price.adapter_id].filter(Boolean).join(" · ");
+}
+
+function PriceTable({ prices, tenants }: { prices: Price[]; tenants: Tenant[] }) {
+  return (
+    <Table.ScrollContainer minWidth={680}>
+      <Table verticalSpacing="sm" horizontalSpacing="md" fz="sm">
+        <Table.Thead>
+          <Table.Tr>
+            <Table.Th>Base model</Table.Th>
+            <Table.Th>For</Table.Th>
+            <Table.Th ta="right">Input</Table.Th>
+            <Table.Th ta="right">Cached input</Table.Th>
+            <Table.Th ta="right">Output</Table.Th>
+            <Table.Th>Since</Table.Th>
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>
+          {prices.map((price) => (
+            <Table.Tr key={price.id}>
+              <Table.Td>{price.base_model}</Table.Td>
+              <Table.Td>{scopeOf(price, tenants)}</Table.Td>
+              <Table.Td ta="right">{formatMoney(price.input)}</Table.Td>
+              <Table.Td ta="right">{formatMoney(price.cached_input)}</Table.Td>
+              <Table.Td ta="right">{formatMoney(price.output)}</Table.Td>
+              <Table.Td>{formatDateTime(price.effective_from)}</Table.Td>
+            </Table.Tr>
+          ))}
+        </Table.Tbody>
+      </Table>
+    </Table.ScrollContainer>
+  );
+}

@@ -1,0 +1,76 @@
+import { Badge, Button, Card, Code, Group, Table, Text } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import type { Tenant } from "../api/types";
+import { formatDate } from "../shared/time";
+import { GrantModal } from "./GrantModal";
+import { LimitsModal } from "./LimitsModal";
+
+export function TenantTable({ tenants }: { tenants: Tenant[] }) {
+  return (
+    <Card withBorder padding={0}>
+      <Table.ScrollContainer minWidth={620}>
+        <Table verticalSpacing="sm" horizontalSpacing="md" fz="sm">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Tenant</Table.Th>
+              <Table.Th>Short name</Table.Th>
+              <Table.Th>State</Table.Th>
+              <Table.Th>Created</Table.Th>
+              <Table.Th ta="right">Actions</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {tenants.map((tenant) => (
+              <TenantRow key={tenant.id} tenant={tenant} />
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </Card>
+  );
+}
+
+function TenantRow({ tenant }: { tenant: Tenant }) {
+  const [limitsOpen, limits] = useDisclosure(false);
+  const [grantOpen, grant] = useDisclosure(false);
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Text size="sm" fw={600}>
+          {tenant.name}
+        </Text>
+      </Table.Td>
+      <Table.Td>
+        <Code>{tenant.slug}</Code>
+      </Table.Td>
+      <Table.Td>
+        <Badge variant="light" color={tenant.is_active ? "veneer" : "gray"} tt="none">
+          {tenant.is_active ? "active" : "suspended"}
+        </Badge>
+      </Table.Td>
+      <Table.Td>{formatDate(tenant.created_at)}</Table.Td>
+      <Table.Td>
+        <Group gap="xs" justify="flex-end" wrap="nowrap">
+          <Button
+            size="compact-sm"
+            variant="default"
+            onClick={limits.open}
+            aria-label={`Limits of ${tenant.name}`}
+          >
+            Limits
+          </Button>
+          <Button
+            size="compact-sm"
+            variant="default"
+            onClick={grant.open}
+            aria-label={`Give credit to ${tenant.name}`}
+          >
+            Give credit
+          </Button>
+        </Group>
+        <LimitsModal tenant={tenant} opened={limitsOpen} onClose={limits.close} />
+        <GrantModal tenant={tenant} opened={grantOpen} onClose={grant.close} />
+      </Table.Td>
+    </Table.Tr>
+  );
+}

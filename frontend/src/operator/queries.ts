@@ -1,0 +1,92 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { bodyOf } from "../api/client";
+import { allRows } from "../api/pages";
+import type { components } from "../api/schema";
+import { useWorkspace } from "../session/context";
+
+type Shapes = components["schemas"];
+export type NewTenant = Shapes["CreateTenantRequest"];
+export type LimitChanges = Shapes["LimitsInputRequest"];
+export type NewPrice = Shapes["SetPriceRequest"];
+export type NewGrant = Shapes["GiveGrantRequest"];
+
+const TENANTS = ["operator", "tenants"];
+const PRICES = ["operator", "prices"];
+const LIMITS = ["operator", "limits"];
+
+function useRefreshing<Input, Output>(key: string[], send: (input: Input) => Promise<Output>) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: send,
+    onSuccess: () => queries.invalidateQueries({ queryKey: key }),
+  });
+}
+
+export function useTenants() {
+  const { api } = useWorkspace();
+  return useQuery({
+    queryKey: TENANTS,
+    queryFn: () =>
+      allRows((query) => bodyOf(api.GET("/api/v1/operator/tenants", { params: { query } }))),
+  });
+}
+
+export function useCreateTenant() {
+  const { api } = useWorkspace();
+  return useRefreshing(TENANTS, (body: NewTenant) =>
+    bodyOf(api.POST("/api/v1/operator/tenants", { body })),
+  );
+}
+
+export function useLimits(tenantId: string) {
+  const { api } = useWorkspace();
+  return useQuery({
+    queryKey: [...LIMITS, tenantId],
+    queryFn: () =>
+      bodyOf(
+        api.GET("/api/v1/operator/tenants/{tenant_id}/limits", {
+          params: { path: { tenant_id: tenantId } },
+        }),
+      ),
+  });
+}
+
+export function useSetLimits(tenantId: string) {
+  const { api } = useWorkspace();
+  return useRefreshing([...LIMITS, tenantId], (body: LimitChanges) =>
+    bodyOf(
+      api.PUT("/api/v1/operator/tenants/{tenant_id}/limits", {
+        params: { path: { tenant_id: tenantId } },
+        body,
+      }),
+    ),
+  );
+}
+
+export function useGiveGrant(tenantId: string) {
+  const { api } = useWorkspace();
+  return useRefreshing([...LIMITS, tenantId], (body: NewGrant) =>
+    bodyOf(
+      api.POST("/api/v1/operator/tenants/{tenant_id}/grants", {
+        params: { path: { tenant_id: tenantId } },
+        body,
+      }),
+    ),
+  );
+}
+
+export function usePrices() {
+  const { api } = useWorkspace();
+  return useQuery({
+    queryKey: PRICES,
+    queryFn: () =>
+      allRows((query) => bodyOf(api.GET("/api/v1/operator/prices", { params: { query } }))),
+  });
+}
+
+export function useSetPrice() {
+  const { api } = useWorkspace();
+  return useRefreshing(PRICES, (body: NewPrice) =>
+    bodyOf(api.POST("/api/v1/operator/prices", { body })),
+  );
+}
