@@ -74,7 +74,7 @@ class PrefixCacheMachine(RuleBasedStateMachine):
             assert key not in locked, "a locked prefix was evicted"
             del self.known[key]
         assert len(self.known) == len(self.cache)
-        assert self.pool.available >= wanted or {key for key in self.known} == locked
+        assert self.pool.available >= wanted or set(self.known) == locked
 
     @invariant()
     def is_sound(self) -> None:

@@ -1,0 +1,206 @@
+"""Adapter slots: random use against the bank, and each way a load can go wrong."""
+
+import threading
+import time
+from collections import Counter
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from engine.adapters.pool import AdapterPool, AdapterUnavailable, Weights
+from engine.protocol import AdapterRef
+from tests.engine.toy import ToyBank, toy_adapter, toy_load
+
+
+def loaded(pool: AdapterPool) -> None:
+    while pool.is_loading:
+        pool.reserve([])
+        time.sleep(0.0005)
+
+
+class PoolMachine(RuleBasedStateMachine):
+    """Whoever holds a slot finds their own adapter in it, for as long as they hold it."""
+
+    @initialize(slots=st.integers(1, 4))
+    def open(self, slots: int) -> None:
+        self.bank = ToyBank()
+        self.pool = AdapterPool(self.bank, slots, toy_load, host_bytes=3)
+        self.slots, self.held, self.wanted = slots, list[tuple[int, str]](), list[str]()
+
+    @rule(name=st.sampled_from("abcdef"))
+    def acquire(self, name: str) -> None:
+        self.pool.reserve(self.wanted)  # each plan begins so
+        slot = self.pool.acquire(toy_adapter(name))
+        if slot is None:
+            loaded(self.pool)
+            self.pool.reserve(self.wanted)
+            slot = self.pool.acquire(toy_adapter(name))
+            busy = {slot for slot, _ in self.held}
+            assert slot is not None or len(busy) == self.slots or self.pool._reserved
+        if slot is not None:
+            self.held.append((slot, name))
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data())
+    def release(self, data: st.DataObject) -> None:
+        slot, _ = self.held.pop(data.draw(st.integers(0, len(self.held) - 1)))
+        self.pool.release(slot)
+
+    @rule(names=st.lists(st.sampled_from("abcdef"), max_size=2))
+    def reserve(self, names: list[str]) -> None:
+        self.wanted = names
+        self.pool.reserve(names)
+
+    @invariant()
+    def holders_find_their_adapter(self) -> None:
+        if not hasattr(self, "pool"):
+            return
+        self.pool.check_integrity()
+        users = Counter(slot for slot, _ in self.held)
+        assert [self.pool.users(slot) for slot in range(self.slots)] == [users[slot] for slot in range(self.slots)]
+        for slot, name in self.held:
+            assert self.bank.slots[slot] == name
+
+    def teardown(self) -> None:
+        if hasattr(self, "pool"):
+            self.pool.close()
+
+
+TestPool = PoolMachine.TestCase
+TestPool.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+
+
+def pool_of(slots: int, load: object = toy_load, **options: int) -> tuple[AdapterPool, ToyBank]:
+    bank = ToyBank()
+    return AdapterPool(bank, slots, load, **options), bank  # type: ignore[arg-type]
+
+
+def acquired(pool: AdapterPool, name: str) -> int:
+    assert pool.acquire(toy_adapter(name)) is None
+    loaded(pool)
+    slot = pool.acquire(toy_adapter(name))
+    assert slot is not None
+    return slot
+
+
+def test_the_slot_idle_longest_is_taken_and_a_used_one_never() -> None:
+    pool, bank = pool_of(3)
+    slots = {name: acquired(pool, name) for name in "abc"}
+    for name in "ca":
+        pool.release(slots[name])
+    assert acquired(pool, "d") == slots["a"]
+    assert acquired(pool, "e") == slots["c"]
+    assert pool.acquire(toy_adapter("f")) is None
+    loaded(pool)
+    assert pool.acquire(toy_adapter("f")) is None
+    assert bank.slots == {slots["a"]: "d", slots["b"]: "b", slots["c"]: "e"}
+
+
+def test_an_evicted_adapter_comes_back_from_host_memory_without_a_load() -> None:
+    loads = Counter[str]()
+
+    def counted(adapter: AdapterRef) -> Weights:
+        loads[adapter.digest] += 1
+        return toy_load(adapter)
+
+    pool, _ = pool_of(1, counted)
+    pool.release(acquired(pool, "a"))
+    pool.release(acquired(pool, "b"))
+    assert pool.acquire(toy_adapter("a")) == 0
+    assert loads == {"a": 1, "b": 1}
+
+
+def test_host_memory_is_bounded_and_keeps_what_is_waited_for() -> None:
+    pool, _ = pool_of(1, host_bytes=6)  # a toy adapter has 2 bytes
+    for name in "abcdefgh":
+        pool.release(acquired(pool, name))
+        pool.reserve([])
+        pool.reserve([])
+        pool.reserve([])
+    assert len(pool._host) <= 4
+
+
+def test_reserving_drains_the_least_used_slot_for_one_adapter() -> None:
+    pool, _ = pool_of(2)
+    a, b = acquired(pool, "a"), acquired(pool, "b")
+    assert pool.acquire(toy_adapter("a")) == a
+    assert pool.acquire(toy_adapter("c")) is None
+    loaded(pool)
+    pool.reserve(["c"])
+    assert pool.acquire(toy_adapter("b")) is None, "its slot is being drained"
+    assert pool.acquire(toy_adapter("a")) == a, "the other one serves on"
+    pool.release(b)
+    assert pool.acquire(toy_adapter("d")) is None
+    assert pool.acquire(toy_adapter("c")) == b
+    pool.reserve([])
+    pool.check_integrity()
+
+
+@pytest.mark.parametrize("permanent", [True, False])
+def test_a_failed_load_is_told_once_and_tried_again_when_asked_again(permanent: bool) -> None:
+    broken = True
+
+    def load(adapter: AdapterRef) -> Weights:
+        if broken:
+            raise AdapterUnavailable("it is broken", permanent=permanent)
+        return toy_load(adapter)
+
+    pool, _ = pool_of(1, load)
+    pool.prefetch(toy_adapter("a"))
+    loaded(pool)
+    failures = pool.take_failures()
+    assert [(digest, str(error), error.permanent) for digest, error in failures.items()] == [
+        ("a", "it is broken", permanent)
+    ]
+    assert pool.take_failures() == {}
+    broken = False
+    assert acquired(pool, "a") == 0
+
+
+def test_a_crash_in_a_loader_is_a_failure_that_may_pass() -> None:
+    def load(adapter: AdapterRef) -> Weights:
+        raise ZeroDivisionError
+
+    pool, _ = pool_of(1, load)
+    pool.prefetch(toy_adapter("a"))
+    loaded(pool)
+    assert pool.take_failures()["a"].permanent is False
+
+
+def test_weights_that_the_device_does_not_take_leave_the_slot_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool, bank = pool_of(1)
+
+    def full(slot: int, weights: Weights) -> None:
+        bank.slots[slot] = "half of it"
+        raise MemoryError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(bank, "write", full)
+        pool.prefetch(toy_adapter("a"))
+        loaded(pool)
+        assert pool.acquire(toy_adapter("a")) is None
+    assert "no room" in str(pool.take_failures()["a"])
+    assert bank.slots == {}
+    pool.check_integrity()
+    assert acquired(pool, "a") == 0
+
+
+def test_loads_run_beside_the_step_thread_and_not_all_at_once() -> None:
+    gate, running = threading.Event(), Counter[str]()
+
+    def load(adapter: AdapterRef) -> Weights:
+        running[adapter.digest] += 1
+        gate.wait(10)
+        return toy_load(adapter)
+
+    pool, _ = pool_of(4, load)
+    for name in "abcd":
+        assert pool.acquire(toy_adapter(name)) is None  # returns while the loader is stuck
+    assert running.total() <= 2
+    gate.set()
+    while [name for name in "abcd" if pool.acquire(toy_adapter(name)) is None]:
+        time.sleep(0.0005)
+    assert running == dict.fromkeys("abcd", 1)
+    pool.check_integrity()
