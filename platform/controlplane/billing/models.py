@@ -6,6 +6,7 @@ named by id and not by foreign key: what was billed stays, whatever becomes of t
 
 from typing import Any, ClassVar
 
+from django.contrib.postgres.functions import TransactionNow
 from django.db import models
 from django.db.models.functions import Now
 
@@ -52,7 +53,7 @@ class Price(models.Model):
     input = _per_million()
     cached_input = _per_million()
     output = _per_million()
-    effective_from = models.DateTimeField(db_default=Now())
+    effective_from = models.DateTimeField(db_default=TransactionNow())
     effective_to = models.DateTimeField(null=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     created_by = models.CharField(max_length=64)

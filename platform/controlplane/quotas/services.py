@@ -124,7 +124,8 @@ def release_hold(*, request_id: str) -> Plan[bool]:
 
 
 def renew_holds(*, request_ids: list[str], ttl_seconds: int) -> Plan[int]:
-    """Keep the holds of requests that still run; returns how many were still open."""
+    """Keep the holds of requests that still run; returns how many were open and at rest. Send it well before the time
+    is over: a hold that is locked just then is left for the next round."""
     rows = yield Query(sql.RENEW_HOLDS, {"request_ids": request_ids, "ttl": ttl_seconds})
     return len(rows)
 

@@ -28,11 +28,12 @@ _EXCESS = f"(CASE WHEN {_IS_NEW_MONTH} THEN greatest(0, held - budget) ELSE exce
 _PERIOD_START = f"(CASE WHEN {_IS_NEW_MONTH} THEN {_MONTH} ELSE period_start END)"
 
 ADD_TENANT_ROW: Final = f"""
-INSERT INTO quotas_quota (tenant_id, period_start) VALUES (%(tenant)s, {_MONTH})
+INSERT INTO quotas_quota (tenant_id, period_start, credited_at) VALUES (%(tenant)s, {_MONTH}, now())
 ON CONFLICT (tenant_id) WHERE key_id IS NULL DO NOTHING
 """  # noqa: S608  # constants only
 ADD_KEY_ROW: Final = f"""
-INSERT INTO quotas_quota (tenant_id, key_id, period_start) VALUES (%(tenant)s, %(key)s, {_MONTH})
+INSERT INTO quotas_quota (tenant_id, key_id, period_start, credited_at)
+VALUES (%(tenant)s, %(key)s, {_MONTH}, now())
 ON CONFLICT (key_id) DO NOTHING
 """  # noqa: S608
 
@@ -123,11 +124,15 @@ WHERE request_id = %(request_id)s
 RELEASE_HOLD: Final = """
 UPDATE quotas_hold SET state = 'released', ended_at = now() WHERE request_id = %(request_id)s
 """
+# SKIP LOCKED, here and below: a hold that somebody is ending or renewing right now needs neither, and waiting for one
+# while holding another could deadlock.
 RENEW_HOLDS: Final = """
 UPDATE quotas_hold SET expires_at = greatest(expires_at, now() + %(ttl)s::int * interval '1 second')
-WHERE request_id = ANY(%(request_ids)s::text[]) AND state = 'open' RETURNING request_id
+WHERE request_id IN (
+    SELECT request_id FROM quotas_hold WHERE request_id = ANY(%(request_ids)s::text[]) AND state = 'open'
+    FOR UPDATE SKIP LOCKED
+) RETURNING request_id
 """
-# SKIP LOCKED: a hold that is being renewed right now needs no sweeping, and waiting for it could deadlock.
 EXPIRE_HOLDS: Final = """
 UPDATE quotas_hold SET state = 'expired', ended_at = now()
 WHERE request_id IN (
