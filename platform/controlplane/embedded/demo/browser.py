@@ -52,4 +52,5 @@ def _upload(page: Page, folder: Path) -> None:
     page.goto("/adapters")
     page.locator("input[type=file]").set_input_files(folder)
     page.get_by_role("button", name="Upload", exact=True).click()
-    expect(page.get_by_text("Ready", exact=True).first).to_be_visible(timeout=WAIT_MS)
+    card = page.get_by_role("article", name=f"Adapter {folder.name}")
+    expect(card.get_by_text("ready", exact=True).first).to_be_visible(timeout=WAIT_MS)
