@@ -167,5 +167,5 @@ LOGGING = {
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["request_id"]}},
     "root": {"handlers": ["stderr"], "level": env_str("VENEER_LOG_LEVEL", "INFO")},
-    "loggers": {"httpx": {"level": "WARNING"}, "uvicorn.access": {"level": "WARNING"}},
+    "loggers": {name: {"level": "WARNING"} for name in ("httpx", "httpx2", "uvicorn.access")},
 }
