@@ -44,7 +44,7 @@ class _Job:
 
 @dataclass
 class FakeEngine:
-    """`start()` binds `url`; `kill()` vanishes as SIGKILL would; `start()` again closes what was open in the journal."""
+    """`start()` binds `url`; `kill()` vanishes as SIGKILL would; `start()` again closes what it left open."""
 
     url: str
     context_len: int = 8192

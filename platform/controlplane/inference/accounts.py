@@ -13,6 +13,7 @@ from controlplane.inference.endpoint import Call, endpoint
 from controlplane.inference.fields import shown
 from controlplane.inference.queries import generation_of, key_and_spend, limits_of_key, usage_by_model
 from controlplane.inference.replies import json_reply
+from controlplane.quotas.queries import QuotaState
 from tenants.sql import Row, run_async
 
 _COUNTS = ("requests", "prompt_tokens", "cached_tokens", "completion_tokens")
@@ -70,22 +71,22 @@ async def key(call: Call) -> HttpResponseBase:
         "scopes": list(call.principal.scopes),
         "expires_at": found["expires_at"].isoformat() if found["expires_at"] else None,
         "usage": {name: money_text(spend[name]) for name in ("total", "daily", "weekly", "monthly")},
-        "limits": {level: _limits(row) for level, row in limits.items()},
+        "limits": {level: _limits(state) for level, state in limits.items()},
     }
     return json_reply({"data": body})
 
 
-def _limits(row: Row) -> Json:
-    budget = row["budget"]
-    left = None if budget is None else money_text(max(Decimal(0), budget - row["spent"] - row["held"]))
+def _limits(state: QuotaState) -> Json:
+    budget = state.budget
+    left = None if budget is None else money_text(max(Decimal(0), budget - state.spent - state.held))
     return {
-        "requests_per_minute": row["requests_per_minute"],
-        "tokens_per_minute": row["tokens_per_minute"],
-        "concurrency": row["concurrency"],
+        "requests_per_minute": state.requests_per_minute,
+        "tokens_per_minute": state.tokens_per_minute,
+        "concurrency": state.concurrency,
         "budget": None if budget is None else money_text(budget),
-        "budget_period": row["period"],
-        "spent": money_text(row["spent"]),
-        "held": money_text(row["held"]),
+        "budget_period": state.period,
+        "spent": money_text(state.spent),
+        "held": money_text(state.held),
         "remaining": left,
     }
 
@@ -106,8 +107,8 @@ async def generation(call: Call) -> HttpResponseBase:
         return json_reply({"data": {"id": wanted, "status": _status(event["finish_reason"]), **_ended(event)}})
     if hold:
         # Released or expired without usage: it never ran.
-        status = "running" if hold["state"] == "open" else "not_run"
-        return json_reply({"data": {"id": wanted, "status": status, "model": hold["context"].get("model")}})
+        status = "running" if hold.state == "open" else "not_run"
+        return json_reply({"data": {"id": wanted, "status": status, "model": hold.context.get("model")}})
     raise NotFound(f"There is no generation {shown(wanted)}.", param="id", code="generation_not_found")
 
 

@@ -89,19 +89,21 @@ def model_not_found(model: str) -> NotFound:
 
 def room_for(prompt: int, wanted: Wanted, engine: Description) -> int:
     """How many tokens may be generated. What was asked for is given or refused, never cut."""
-    limit = min(engine.context_len, engine.pool_tokens)
+    place, limit = "context of this model", engine.context_len
+    if engine.pool_tokens < limit:
+        place, limit = "cache pool of this engine", engine.pool_tokens
     param = "messages" if wanted.kind == "chat" else "prompt"
     room = limit - prompt
     if room < 1:
-        raise _too_long(f"the prompt has {prompt} tokens and leaves no room for an answer", limit, param)
+        raise _too_long(f"the prompt has {prompt} tokens and leaves no room for an answer", place, limit, param)
     if wanted.max_tokens is None:
         return min(settings.DEFAULT_MAX_TOKENS, room)
     if wanted.max_tokens > room:
         asked = f"the prompt has {prompt} tokens and `{wanted.max_tokens_param}` asks for {wanted.max_tokens} more"
-        raise _too_long(f"{asked}, {prompt + wanted.max_tokens} in all", limit, param)
+        raise _too_long(f"{asked}, {prompt + wanted.max_tokens} in all", place, limit, param)
     return wanted.max_tokens
 
 
-def _too_long(what: str, limit: int, param: str) -> InvalidRequest:
-    text = f"The context of this model is {limit} tokens, but {what}. Shorten the prompt or ask for fewer tokens."
+def _too_long(what: str, place: str, limit: int, param: str) -> InvalidRequest:
+    text = f"The {place} holds {limit} tokens, but {what}. Shorten the prompt or ask for fewer tokens."
     return InvalidRequest(text, param=param, code="context_length_exceeded")

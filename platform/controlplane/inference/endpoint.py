@@ -35,10 +35,10 @@ class Call:
 
     def body(self) -> dict[str, Any]:
         """The JSON object that was sent. Raises 415, 413 or 400."""
-        if self.request.content_type not in ("", "application/json"):
+        media = self.request.content_type or "application/json"
+        if media != "application/json":
             raise UnsupportedMedia(
-                f"The body is declared as {self.request.content_type[:100]}: "
-                "send JSON with `Content-Type: application/json`."
+                f"The body is declared as {media[:100]}: send JSON with `Content-Type: application/json`."
             )
         raw = self.request.read(settings.MAX_BODY_BYTES + 1)
         if len(raw) > settings.MAX_BODY_BYTES:
@@ -69,7 +69,7 @@ def endpoint(method: str, *actions: str) -> Callable[[Endpoint[P]], View[P]]:
 
     def decorate(serve: Endpoint[P]) -> View[P]:
         @csrf_exempt
-        async def view(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
+        async def view(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
             request_id = new_id("req")
             token = log_request_id.set(request_id)
             try:

@@ -124,7 +124,7 @@ class EngineClient:
 
     def _send(self, request: wire.Request) -> None:
         """Now or never: pyzmq's future of a non-blocking send is done when it returns."""
-        future = self._socket.send(wire.encode_request(request), zmq.NOBLOCK)
+        future = asyncio.ensure_future(self._socket.send(wire.encode_request(request), zmq.NOBLOCK))
         try:
             future.result()
         except (zmq.Again, asyncio.InvalidStateError):

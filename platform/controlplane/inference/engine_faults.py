@@ -5,7 +5,11 @@ from engine.protocol import EngineError
 
 RETRY_SECONDS = 2
 # The request itself is at fault; any other code is the platform's affair and its text stays in our logs.
-_CALLERS_FAULT = frozenset({"context_length_exceeded", "invalid_prompt", "invalid_request", "prompt_too_long"})
+_CALLERS_FAULT = frozenset(
+    {"context_length_exceeded", "invalid_prompt", "invalid_sampling", "prompt_too_long_for_pool"}
+)
+# The wire's name of a field -> the API's.
+_PARAMS = {"text": "prompt", "token_ids": "prompt"}
 
 
 class EngineGone(Exception):
@@ -32,7 +36,8 @@ def engine_gone() -> ApiError:
 def error_of(refusal: EngineError) -> ApiError:
     """What the caller is told. Paths and internals in an engine's message never leave."""
     if refusal.code in _CALLERS_FAULT:
-        return InvalidRequest(refusal.message, param=refusal.param, code=refusal.code)
+        param = _PARAMS.get(refusal.param or "", refusal.param)
+        return InvalidRequest(refusal.message, param=param, code=refusal.code)
     if refusal.code.startswith("adapter"):
         text = "The adapter could not be loaded. Send the request again; if it stays so, upload the adapter anew."
         return Unavailable(text, param="model", code="adapter_unavailable")

@@ -19,6 +19,7 @@ class EngineCalls:
         self._seconds = seconds
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.IMMEDIATE, 1)  # nothing waits for an engine that is away, closing neither
         self._socket.setsockopt(zmq.LINGER, 1000)
         self._socket.connect(url)
 
@@ -38,10 +39,15 @@ class EngineCalls:
         return self._call(wire.ReadJournal(f"journal-{after}", after, limit), wire.JournalPage)
 
     def ack_journal(self, position: int) -> None:
-        self._socket.send(wire.encode_request(wire.AckJournal(position)))
+        self._send(wire.AckJournal(position))
+
+    def _send(self, request: wire.Request) -> None:
+        if not self._socket.poll(int(self._seconds * 1000), zmq.POLLOUT):
+            raise EngineGone(f"the engine could not be reached within {self._seconds:g} s")
+        self._socket.send(wire.encode_request(request))
 
     def _call(self, request: wire.Describe | wire.ReadJournal, kind: type[Answer]) -> Answer:
-        self._socket.send(wire.encode_request(request))
+        self._send(request)
         deadline = time.monotonic() + self._seconds
         while (left := deadline - time.monotonic()) > 0 and self._socket.poll(int(left * 1000) + 1):
             for event in wire.decode_events(self._socket.recv()):

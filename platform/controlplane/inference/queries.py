@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final
 
-from controlplane.quotas.statements import LOOK
+from controlplane.quotas.queries import HoldRecord, QuotaState, hold_record, quota_state
 from tenants.sql import Plan, Query, Row
 
 _USAGE_BY_MODEL: Final = """
@@ -27,9 +27,6 @@ _GENERATION: Final = """
 SELECT model, prompt_tokens, cached_tokens, completion_tokens, device_ns, amount, finish_reason, started_at, finished_at
 FROM billing_usageevent WHERE tenant_id = %(tenant)s AND request_id = %(request_id)s
 """
-_HOLD: Final = """
-SELECT state, context, created_at FROM quotas_hold WHERE tenant_id = %(tenant)s AND request_id = %(request_id)s
-"""
 
 
 def usage_by_model(*, tenant_id: str, start: datetime, end: datetime) -> Plan[list[Row]]:
@@ -44,19 +41,15 @@ def key_and_spend(*, tenant_id: str, key_id: str) -> Plan[tuple[Row, Row]]:
     return key, spend
 
 
-def limits_of_key(*, tenant_id: str, key_id: str) -> Plan[dict[str, Row]]:
-    """By level (tenant, key), for those that have any: the limits and what is used of them now."""
-    found = {}
-    for level, sql in LOOK.items():
-        rows = yield Query(sql, {"tenant": tenant_id, "key": key_id})
-        if rows:
-            found[level] = rows[0]
-    return found
+def limits_of_key(*, tenant_id: str, key_id: str) -> Plan[dict[str, QuotaState]]:
+    """By level: the limits of the tenant and of the key, and what is used of them now."""
+    tenant = yield from quota_state(tenant_id=tenant_id)
+    key = yield from quota_state(tenant_id=tenant_id, key_id=key_id)
+    return {"tenant": tenant, "key": key}
 
 
-def generation_of(*, tenant_id: str, request_id: str) -> Plan[tuple[Row | None, Row | None]]:
+def generation_of(*, tenant_id: str, request_id: str) -> Plan[tuple[Row | None, HoldRecord | None]]:
     """Its usage, and its hold. Both None for one that is foreign or never was."""
-    names = {"tenant": tenant_id, "request_id": request_id}
-    usage = yield Query(_GENERATION, names)
-    hold = yield Query(_HOLD, names)
-    return usage[0] if usage else None, hold[0] if hold else None
+    usage = yield Query(_GENERATION, {"tenant": tenant_id, "request_id": request_id})
+    hold = yield from hold_record(request_id)
+    return usage[0] if usage else None, hold if hold and hold.tenant_id == tenant_id else None

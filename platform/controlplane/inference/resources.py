@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from typing import Any
 
 import psycopg
@@ -22,7 +22,7 @@ from tenants.sql import Row, run_async
 log = logging.getLogger(__name__)
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
 AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 POOL_SIZE = 8
@@ -88,9 +88,9 @@ def new_door() -> Door:
     """The door that the settings describe."""
     db = settings.DATABASES["default"]
     names = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
-    parts = {ours: db[theirs] for theirs, ours in names.items() if db.get(theirs)}
+    parts = {ours: str(db[theirs]) for theirs, ours in names.items() if db.get(theirs)}
     return Door(
-        conninfo=make_conninfo(application_name="veneer-door", **parts),
+        conninfo=make_conninfo(**parts, application_name="veneer-door"),
         engine_url=settings.ENGINE_URL,
         hold_ttl=settings.HOLD_TTL_SECONDS,
         auth_seconds=settings.AUTH_CACHE_SECONDS,

@@ -2,9 +2,9 @@
 
 import logging
 
-from celery import shared_task
 from django.conf import settings
 
+from controlplane.celery import app
 from controlplane.inference.engine_faults import EngineGone
 from controlplane.inference.engine_sync import EngineCalls
 from controlplane.inference.ingest import ingest_journal as ingest
@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 1.5
 
 
-@shared_task(name="inference.ingest_journal")
+@app.task(name="inference.ingest_journal")  # type: ignore[untyped-decorator]  # celery has no types
 def ingest_journal() -> None:
     """An engine that is away has nothing to tell; its journal is read when it is back."""
     try:

@@ -13,7 +13,10 @@ import openai
 import pytest
 import uvicorn
 from django.test import override_settings
+from django.utils import timezone
 
+from controlplane.adapters.models import Adapter, AdapterVersion, AliasSplit
+from controlplane.adapters.states import State
 from controlplane.billing.models import Price, UsageEvent
 from controlplane.embedded.ports import free_port
 from controlplane.inference.resources import Door
@@ -60,7 +63,7 @@ def served(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> I
     """One door per module."""
     folder = tmp_path_factory.mktemp("door")
     engine = FakeEngine(f"ipc://{folder}/engine.sock").start()
-    with override_settings(ENGINE_URL=engine.url, MODEL_DIR=Path(folder / BASE)):
+    with override_settings(ENGINE_URL=engine.url, MODEL_DIR=Path(folder / BASE), HOLD_TTL_SECONDS=3):
         from controlplane.inference.asgi import application  # sets Django up, which pytest-django must do first
 
         with running(application) as url:
@@ -140,3 +143,19 @@ def usage_of(caller: Caller) -> list[UsageEvent]:
 def holds_of(caller: Caller) -> list[Hold]:
     with tenant_scope(ALL_TENANTS):
         return list(Hold.objects.filter(tenant=caller.tenant).order_by("created_at"))
+
+
+def new_adapter(
+    caller: Caller, name: str = "pirate", *, versions: int = 1, weights: dict[int, int] | None = None
+) -> Adapter:
+    """An adapter with `versions` ready versions; its name answers with the newest, or with `weights`."""
+    with tenant_scope(ALL_TENANTS):
+        adapter = Adapter.objects.create(tenant=caller.tenant, name=name, base_model=BASE)
+        for number in range(1, versions + 1):
+            ready = {"state": State.READY, "digest": f"{number:064x}", "rank": 8, "uri": f"file:///objects/{number}"}
+            AdapterVersion.objects.create(
+                tenant=caller.tenant, adapter=adapter, number=number, size_bytes=1, ready_at=timezone.now(), **ready
+            )
+        for number, weight in (weights or {versions: 100}).items():
+            AliasSplit.objects.create(adapter=adapter, version=adapter.versions.get(number=number), weight=weight)
+    return adapter
