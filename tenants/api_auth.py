@@ -59,11 +59,11 @@ class SessionAuthentication(authentication.SessionAuthentication):
 
 def caller_for(user: User, tenant_id: str | None) -> Caller:
     """The person in the tenant asked for, or in their first. Foreign and missing tenants are both NotFound."""
-    memberships = Membership.objects.filter(user=user, tenant__is_active=True).select_related("tenant")
-    chosen = memberships.filter(tenant_id=tenant_id) if tenant_id else memberships.order_by("created_at", "id")
-    membership = chosen.first()
+    rows = Membership.objects.filter(user=user, tenant__is_active=True).select_related("tenant")
+    memberships = rows.order_by("created_at", "id")
+    membership = next((m for m in memberships if not tenant_id or m.tenant_id == tenant_id), None)
     if membership is None and tenant_id:
-        raise exceptions.NotFound(f"{TENANT_HEADER}: there is no tenant {tenant_id} that you belong to")
+        raise exceptions.NotFound(f"{TENANT_HEADER}: there is no tenant {tenant_id[:40]!r} that you belong to")
     if membership is None:
         return Caller(actor=user.id, tenant=None, user=user)
     return Caller(actor=user.id, tenant=membership.tenant, user=user, role=membership.role)

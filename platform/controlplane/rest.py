@@ -126,7 +126,7 @@ def _read_cursor(text: str, model: type[models.Model]) -> tuple[datetime, Any]:
     try:
         at, pk = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
         when = datetime.fromisoformat(at)
-        if when.tzinfo is None or not isinstance(pk, str | int):
+        if when.tzinfo is None or not isinstance(pk, str | int) or "\x00" in str(pk):
             raise ValueError
         return when, model._meta.pk.to_python(pk)
     except (ValueError, TypeError, binascii.Error, UnicodeDecodeError, serializers.ValidationError):

@@ -5,7 +5,7 @@ from controlplane.console import keys, operator, pages, session
 urlpatterns = [
     path("api/v1/session", session.SessionApi.as_view()),
     path("api/v1/keys", keys.KeysApi.as_view()),
-    path("api/v1/keys/<str:key_id>/revoke", keys.RevokeKeyApi.as_view()),
+    path("api/v1/keys/<slug:key_id>/revoke", keys.RevokeKeyApi.as_view()),
     path("api/v1/playground/key", keys.PlaygroundKeyApi.as_view()),
     path("api/v1/operator/tenants", operator.OperatorTenantsApi.as_view()),
     path("healthz", pages.health),

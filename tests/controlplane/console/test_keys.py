@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db.models.functions import Now
+from django.contrib.postgres.functions import TransactionNow
 from django.test import TestCase
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
@@ -109,7 +109,7 @@ def test_an_expiry_is_exclusive(owner: Api) -> None:
     issued = issue(owner, expires_at=(timezone.now() + timedelta(hours=1)).isoformat())
     assert run_sync(authenticate_plan(issued["key"])).key_id == issued["id"]
     with tenant_scope("*"):
-        ApiKey.objects.filter(id=issued["id"]).update(expires_at=Now())
+        ApiKey.objects.filter(id=issued["id"]).update(expires_at=TransactionNow())
     with pytest.raises(InvalidKey):
         run_sync(authenticate_plan(issued["key"]))
 
