@@ -69,7 +69,7 @@ class UsageApi(APIView):
 def _group(row: Row, span: Range, group_by: GroupBy) -> dict[str, str]:
     if group_by not in _TIMES:
         return {"group": row["group"], "label": row["label"]}
-    at = span.local_text(row["at"])
+    at = span.step_text(row["at"], row["first"], group_by)
     return {"group": at, "label": at[:10] if group_by == "day" else f"{at[:10]} {at[11:16]}"}
 
 
@@ -102,12 +102,12 @@ class UsageSeriesApi(APIView):
                 tz=span.zone.key,
             )
         )
-        return Response({"step": step, "tz": span.zone.key, "data": [_point(row, span) for row in rows]})
+        return Response({"step": step, "tz": span.zone.key, "data": [_point(row, span, step) for row in rows]})
 
 
-def _point(row: Row, span: Range) -> dict[str, Any]:
+def _point(row: Row, span: Range, step: Step) -> dict[str, Any]:
     return {
-        "at": span.local_text(row["at"]),
+        "at": span.step_text(row["at"], row["first"], step),
         "group": row["group"],
         "label": row["label"],
         "requests": int(row["requests"]),

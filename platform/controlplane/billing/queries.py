@@ -33,17 +33,18 @@ _BY_NAME: Final = {
     for split, (group, label) in _NAMED.items()
 }
 # date_trunc with a zone: a day is a local day, however long; the two 01:00 hours of autumn stay two.
-_AT = "date_trunc(%(step)s::text, e.finished_at, %(tz)s::text) AS at"
+_AT = "date_trunc(%(step)s::text, e.finished_at, %(tz)s::text) AS at, min(e.finished_at) AS first"
 _BY_TIME = f"SELECT {_AT}, {_SUMS} {_FROM} GROUP BY 1 ORDER BY 1"
 _SERIES: Final = {
-    split: f"SELECT {_AT}, {group} AS group, {label} AS label, {_SUMS} {_FROM} GROUP BY 1, 2 ORDER BY 1, 2"
+    split: f"SELECT {_AT}, {group} AS group, {label} AS label, {_SUMS} {_FROM} GROUP BY 1, 3 ORDER BY 1, 3"
     for split, (group, label) in _NAMED.items()
 }
 
 
 def usage_by(*, tenant_id: str, start: datetime, end: datetime, group_by: GroupBy, tz: str = "UTC") -> Plan[list[Row]]:
     """Rows with requests, prompt_tokens, cached_tokens, completion_tokens, device_ns, amount, and either `group` and
-    `label` (dearest first) or `at`, the start of the day or hour in `tz`. Their sums are those of [start, end)."""
+    `label` (dearest first) or `at`, the start of the day or hour in `tz`, and the `first` instant seen in it. Their
+    sums are those of [start, end)."""
     span = {"tenant": tenant_id, "start": start, "end": end}
     if group_by in _BY_NAME:
         return (yield Query(_BY_NAME[group_by], span))

@@ -23,6 +23,13 @@ class Range:
     def local_text(self, at: datetime) -> str:
         return at.astimezone(self.zone).isoformat()
 
+    def step_text(self, at: datetime, first: datetime, step: str) -> str:
+        """The start of a day or hour. An hour's offset is the one in force when it was seen: where clocks change by half
+        an hour, its start would carry another."""
+        if step == "day":
+            return self.local_text(at)
+        return first.astimezone(self.zone).replace(minute=0, second=0, microsecond=0).isoformat()
+
 
 def read_range(request: Request) -> Range:
     """`from`, `to` (ISO 8601; without an offset, in `tz`) and `tz` of the query; this month in UTC unless told."""

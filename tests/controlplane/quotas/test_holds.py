@@ -218,6 +218,7 @@ async def test_the_door_and_the_workers_get_the_same() -> None:
                 (await run(quota_state(tenant_id=customer.tenant.id))).spent,
             ]
             answers.append(found)
+    await sync_to_async(lambda: connection.close())()  # that of the thread which it ran in
     assert answers[0] == answers[1]
     assert answers[0][4:6] == [{"a": [1]}, Settlement.SETTLED]
 
