@@ -1,10 +1,10 @@
 """The range of time a caller asks about: half-open, in one zone, which every answer repeats."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from django.utils import timezone
+from django.utils.timezone import now as now_utc
 from rest_framework.request import Request
 
 from controlplane.errors import InvalidRequest
@@ -24,17 +24,20 @@ class Range:
         return at.astimezone(self.zone).isoformat()
 
     def step_text(self, at: datetime, first: datetime, step: str) -> str:
-        """The start of a day or hour. An hour's offset is the one in force when it was seen: where clocks change by half
-        an hour, its start would carry another."""
+        """The start of a day or hour. An hour keeps the offset that was in force when it was seen: where clocks change
+        by half an hour, its start had another."""
         if step == "day":
             return self.local_text(at)
-        return first.astimezone(self.zone).replace(minute=0, second=0, microsecond=0).isoformat()
+        local = first.astimezone(self.zone)
+        offset = local.utcoffset()
+        assert offset is not None
+        return local.replace(minute=0, second=0, microsecond=0, tzinfo=timezone(offset)).isoformat()
 
 
 def read_range(request: Request) -> Range:
     """`from`, `to` (ISO 8601; without an offset, in `tz`) and `tz` of the query; this month in UTC unless told."""
     zone = _zone(request.GET.get("tz", "UTC"))
-    now = timezone.now()
+    now = now_utc()
     month = now.astimezone(zone).replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     start, end = _instant(request, "from", zone) or month, _instant(request, "to", zone) or now
     if start >= end:
