@@ -62,6 +62,7 @@ class Server:
 
     def __init__(self, url: str, engine: Engine, prompts: Prompts, journal: Journal, description: Description) -> None:
         self._prompts, self._journal, self._description = prompts, journal, description
+        self._url = url
         self._context = zmq.Context()
         self._router = _listen(self._context, url)
         self._outbox = self._context.socket(zmq.PULL)
@@ -170,6 +171,8 @@ class Server:
 
     def _close(self) -> None:
         self._router.close(linger=1000)
+        if self._url.startswith("ipc://"):
+            _socket_path(self._url).unlink(missing_ok=True)
         self._outbox.close(linger=0)
         self._context.term()
 
@@ -207,7 +210,7 @@ def _listen(context: "zmq.Context[zmq.Socket[bytes]]", url: str) -> "zmq.Socket[
 
 def _bind_private(router: "zmq.Socket[bytes]", url: str) -> None:
     """Only this user may connect. A socket file that a killed engine left behind is replaced; a live one is not."""
-    path = Path(url.removeprefix("ipc://"))
+    path = _socket_path(url)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.exists():
         if _is_listening(path):
@@ -215,6 +218,10 @@ def _bind_private(router: "zmq.Socket[bytes]", url: str) -> None:
         path.unlink()
     router.bind(url)
     path.chmod(0o600)
+
+
+def _socket_path(url: str) -> Path:
+    return Path(url.removeprefix("ipc://"))
 
 
 def _is_listening(path: Path) -> bool:
