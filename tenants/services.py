@@ -57,7 +57,7 @@ def _person(email: str, password: str | None) -> User:
     if known:
         return known
     if not password:
-        raise CannotCreate("admin_password", f"nobody is called {email} yet: give the new account a password")
+        raise CannotCreate("admin_password", f"admin_password is missing: {email} has no account yet")
     try:
         validate_password(password)
     except ValidationError as exc:
