@@ -1,4 +1,4 @@
-import { Alert, Code, DataList, Stack, Text } from "@mantine/core";
+import { Alert, Code, DataList, Stack } from "@mantine/core";
 import { IconFileAlert } from "@tabler/icons-react";
 import type { Problem, CheckReport as Report } from "../api/types";
 import { plural } from "../shared/numbers";
@@ -12,9 +12,6 @@ export function CheckReport({ report, number }: { report: Report; number: number
       icon={<IconFileAlert aria-hidden />}
       title={`Version ${number} was refused: ${plural(report.problems.length, "problem")}`}
     >
-      <Text size="sm" mb="sm">
-        {report.summary}
-      </Text>
       <Stack gap="md">
         {report.problems.map((problem) => (
           <ProblemView

@@ -73,6 +73,7 @@ function FolderDropzone({ onFiles }: { onFiles: (files: File[]) => void }) {
           size={36}
           stroke={1.4}
           color="var(--mantine-primary-color-filled)"
+          style={{ flexShrink: 0 }}
           aria-hidden
         />
         <div>

@@ -1,4 +1,4 @@
-import { Badge, Tooltip } from "@mantine/core";
+import { Badge, Group, Text, Tooltip } from "@mantine/core";
 import { useWorkspace } from "../session/context";
 
 export function LiveBadge() {
@@ -8,10 +8,15 @@ export function LiveBadge() {
     ? "Changes appear here as they happen"
     : "The event connection is down: pages ask every few seconds instead";
   return (
-    <Tooltip label={why}>
-      <Badge size="sm" variant="light" color={live ? "veneer" : "gray"} tt="none">
-        {live ? "live" : "polling"}
-      </Badge>
-    </Tooltip>
+    <Group mt="auto" px="xs" py={4} justify="space-between">
+      <Text size="xs" c="dimmed">
+        Updates
+      </Text>
+      <Tooltip label={why}>
+        <Badge size="sm" variant="light" color={live ? "veneer" : "gray"} tt="none">
+          {live ? "live" : "polling"}
+        </Badge>
+      </Tooltip>
+    </Group>
   );
 }

@@ -1,4 +1,4 @@
-import { AppShell, Burger, Group, Text, UnstyledButton, VisuallyHidden } from "@mantine/core";
+import { AppShell, Burger, Group, UnstyledButton, VisuallyHidden } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Suspense, useEffect } from "react";
 import { Link, Outlet, useLocation } from "react-router";
@@ -46,12 +46,7 @@ export function Shell() {
       </AppShell.Header>
       <AppShell.Navbar p="sm">
         <Navigation />
-        <Group mt="auto" px="xs" py={4} justify="space-between">
-          <Text size="xs" c="dimmed">
-            Updates
-          </Text>
-          <LiveBadge />
-        </Group>
+        <LiveBadge />
       </AppShell.Navbar>
       <AppShell.Main className={classes.main}>
         <div className={classes.page}>

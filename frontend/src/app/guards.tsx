@@ -6,22 +6,15 @@ import { EmptyState } from "../shared/EmptyState";
 import { NotFoundPage } from "./FallbackPages";
 
 /** A page that the role may not open says so instead of showing refusals. */
-function needs(action: Action) {
-  return function Needs() {
-    const { membership } = useTenant();
-    if (membership && roleCan(membership.role, action)) return <Outlet />;
-    return (
-      <EmptyState icon={IconLock} title="Your role does not open this page">
-        An owner or admin of the tenant can give you another role.
-      </EmptyState>
-    );
-  };
+export function Needs({ action }: { action: Action }) {
+  const { membership } = useTenant();
+  if (membership && roleCan(membership.role, action)) return <Outlet />;
+  return (
+    <EmptyState icon={IconLock} title="Your role does not open this page">
+      An owner or admin of the tenant can give you another role.
+    </EmptyState>
+  );
 }
-
-export const AdapterReaders = needs("adapters:read");
-export const KeyHolders = needs("keys");
-export const UsageReaders = needs("usage:read");
-export const ModelCallers = needs("inference");
 
 /** Pages about a tenant. Keyed by it, so that nothing of one tenant's page survives a switch. */
 export function TenantOnly() {

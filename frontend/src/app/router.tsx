@@ -2,17 +2,10 @@ import type { ComponentType } from "react";
 import { createBrowserRouter, Navigate, type RouteObject } from "react-router";
 import type { Role } from "../api/types";
 import { useWorkspace } from "../session/context";
-import { roleCan } from "../session/permissions";
+import { type Action, roleCan } from "../session/permissions";
 import { LoadingCards } from "../shared/LoadingCards";
 import { NotFoundPage, PageFailed } from "./FallbackPages";
-import {
-  AdapterReaders,
-  KeyHolders,
-  ModelCallers,
-  OperatorOnly,
-  TenantOnly,
-  UsageReaders,
-} from "./guards";
+import { Needs, OperatorOnly, TenantOnly } from "./guards";
 import { Shell } from "./Shell";
 
 function firstPage(role: Role): string {
@@ -27,8 +20,8 @@ function Home() {
 
 type PageModule = { Component: ComponentType };
 
-function page(path: string, Guard: ComponentType, lazy: () => Promise<PageModule>): RouteObject {
-  return { path, Component: Guard, children: [{ index: true, lazy }] };
+function page(path: string, action: Action, lazy: () => Promise<PageModule>): RouteObject {
+  return { path, element: <Needs action={action} />, children: [{ index: true, lazy }] };
 }
 
 export const router = createBrowserRouter([
@@ -42,10 +35,10 @@ export const router = createBrowserRouter([
         Component: TenantOnly,
         ErrorBoundary: PageFailed,
         children: [
-          page("adapters", AdapterReaders, () => import("../adapters/AdaptersPage")),
-          page("keys", KeyHolders, () => import("../keys/KeysPage")),
-          page("usage", UsageReaders, () => import("../usage/UsagePage")),
-          page("playground", ModelCallers, () => import("../playground/PlaygroundPage")),
+          page("adapters", "adapters:read", () => import("../adapters/AdaptersPage")),
+          page("keys", "keys", () => import("../keys/KeysPage")),
+          page("usage", "usage:read", () => import("../usage/UsagePage")),
+          page("playground", "inference", () => import("../playground/PlaygroundPage")),
         ],
       },
       {

@@ -1,4 +1,11 @@
-import { type CSSVariablesResolver, createTheme, type MantineColorsTuple } from "@mantine/core";
+import {
+  Badge,
+  type CSSVariablesResolver,
+  createTheme,
+  type MantineColorsTuple,
+  Modal,
+  TableScrollContainer,
+} from "@mantine/core";
 
 const veneer: MantineColorsTuple = [
   "#e8f8f5",
@@ -24,6 +31,16 @@ export const theme = createTheme({
     'Inter, "Segoe UI", system-ui, -apple-system, "Helvetica Neue", Arial, "DejaVu Sans", sans-serif',
   fontFamilyMonospace:
     'ui-monospace, "SF Mono", "Cascadia Code", Menlo, Consolas, "DejaVu Sans Mono", monospace',
+  components: {
+    Badge: Badge.extend({ styles: { label: { overflow: "visible" } } }),
+    Modal: Modal.extend({
+      defaultProps: { closeButtonProps: { "aria-label": "Close" } },
+      styles: { title: { fontWeight: 650 } },
+    }),
+    TableScrollContainer: TableScrollContainer.extend({
+      defaultProps: { type: "native", tabIndex: 0 },
+    }),
+  },
   headings: {
     fontWeight: "650",
     sizes: { h1: { fontSize: "1.6rem", lineHeight: "1.25" }, h2: { fontSize: "1.15rem" } },

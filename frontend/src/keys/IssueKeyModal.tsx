@@ -23,7 +23,6 @@ export function IssueKeyModal({ opened, onClose }: Props) {
       title={issued ? "Your new key" : "Issue a key"}
       closeOnClickOutside={!issued}
       closeOnEscape={!issued}
-      closeButtonProps={{ "aria-label": "Close" }}
     >
       {issued ? (
         <IssuedKeyView issued={issued} onClose={close} />

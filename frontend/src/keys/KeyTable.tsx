@@ -1,4 +1,14 @@
-import { Badge, Button, Card, Code, Group, Table, Text, Tooltip } from "@mantine/core";
+import {
+  Badge,
+  Button,
+  Card,
+  Code,
+  Group,
+  Table,
+  Text,
+  Tooltip,
+  VisuallyHidden,
+} from "@mantine/core";
 import type { ApiKey } from "../api/types";
 import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
 import { formatAgo, formatDate, formatDateTime } from "../shared/time";
@@ -10,7 +20,7 @@ const COLORS: Record<KeyState, string> = { active: "veneer", expired: "gray", re
 export function KeyTable({ keys }: { keys: ApiKey[] }) {
   return (
     <Card withBorder padding={0}>
-      <Table.ScrollContainer minWidth={760}>
+      <Table.ScrollContainer minWidth={860}>
         <Table verticalSpacing="sm" horizontalSpacing="md" fz="sm">
           <Table.Thead>
             <Table.Tr>
@@ -20,7 +30,9 @@ export function KeyTable({ keys }: { keys: ApiKey[] }) {
               <Table.Th>Last used</Table.Th>
               <Table.Th>Expires</Table.Th>
               <Table.Th>State</Table.Th>
-              <Table.Th />
+              <Table.Th>
+                <VisuallyHidden>Actions</VisuallyHidden>
+              </Table.Th>
             </Table.Tr>
           </Table.Thead>
           <Table.Tbody>
@@ -47,7 +59,7 @@ function KeyRow({ apiKey }: { apiKey: ApiKey }) {
         </Text>
       </Table.Td>
       <Table.Td>
-        <Code>{`vnr_${apiKey.prefix}…${apiKey.last4}`}</Code>
+        <Code style={{ whiteSpace: "nowrap" }}>{`vnr_${apiKey.prefix}…${apiKey.last4}`}</Code>
       </Table.Td>
       <Table.Td>
         <Group gap={4}>

@@ -26,7 +26,7 @@ export function Composer({ running, onSend, onStop }: Props) {
       <Group align="flex-end" wrap="nowrap" gap="sm">
         <Textarea
           aria-label="Message"
-          placeholder="Ask something. Enter sends, Shift+Enter starts a new line"
+          placeholder="Ask something (Enter sends)"
           autosize
           minRows={1}
           maxRows={6}

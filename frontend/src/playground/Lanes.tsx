@@ -15,7 +15,7 @@ export function Lanes({ lanes }: Props) {
           withBorder
           component="section"
           aria-label={`Conversation with ${model}`}
-          mih={280}
+          mih={{ base: 200, md: 360 }}
         >
           <Title order={2} size="h4" mb="sm" style={{ overflowWrap: "anywhere" }}>
             {model}

@@ -41,7 +41,7 @@ export function TurnView({ turn }: { turn: Turn }) {
 function Outcome({ answer }: { answer: Answer }) {
   if (answer.problem) {
     return (
-      <Alert color="red" title="No answer" role="alert">
+      <Alert color="red" title={answer.text ? "The answer broke off" : "No answer"} role="alert">
         {answer.problem}
       </Alert>
     );

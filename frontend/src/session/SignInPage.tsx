@@ -39,7 +39,7 @@ export function SignInPage() {
           <Title order={1} mt="xs">
             Sign in to Veneer
           </Title>
-          <Text c="dimmed" size="sm" ta="center">
+          <Text c="dimmed" size="sm" ta="center" style={{ textWrap: "balance" }}>
             Upload adapters, issue keys, read what a token costs.
           </Text>
         </Stack>

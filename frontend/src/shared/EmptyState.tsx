@@ -20,7 +20,7 @@ export function EmptyState({ icon: Icon, title, children, action }: Props) {
         variant="light"
         icon={<Icon stroke={1.5} aria-hidden />}
         title={title}
-        description={children}
+        description={<span style={{ textWrap: "balance" }}>{children}</span>}
       >
         {action && <MantineEmptyState.Actions>{action}</MantineEmptyState.Actions>}
       </MantineEmptyState>

@@ -16,12 +16,7 @@ interface Props {
 /** A dialogue with one form: its fields, the server's refusal above them, cancel and submit below. */
 export function FormModal(props: Props) {
   return (
-    <Modal
-      opened={props.opened}
-      onClose={props.onClose}
-      title={props.title}
-      closeButtonProps={{ "aria-label": "Close" }}
-    >
+    <Modal opened={props.opened} onClose={props.onClose} title={props.title}>
       <form onSubmit={props.onSubmit} noValidate>
         <Stack>
           {props.error ? (

@@ -18,6 +18,7 @@ describe("numbers", () => {
   it("shows short and long device time", () => {
     expect(formatSeconds("0.001234567")).toBe("0.00123 s");
     expect(formatSeconds("4321.25")).toBe("4,321.3 s");
+    expect(formatSeconds("78408.9")).toBe("21.8 h");
   });
 
   it("counts things", () => {

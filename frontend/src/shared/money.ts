@@ -6,38 +6,41 @@ const DECIMAL = /^-?\d+(\.\d+)?$/;
 const LEDGER_DIGITS = 12;
 const SHOWN_DIGITS = 3;
 
-/** One formatter per number of decimals, 0 to 12; never fewer than cents. */
-const formats = Array.from(
-  { length: LEDGER_DIGITS + 1 },
-  (_, digits) =>
-    new Intl.NumberFormat("en-US", {
-      style: "currency",
-      currency: "USD",
-      minimumFractionDigits: 2,
-      maximumFractionDigits: Math.max(digits, 2),
-    }),
-);
+function dollars(minimumFractionDigits: number, maximumFractionDigits: number): Intl.NumberFormat {
+  return new Intl.NumberFormat("en-US", {
+    style: "currency",
+    currency: "USD",
+    minimumFractionDigits,
+    maximumFractionDigits,
+  });
+}
+
+const cents = dollars(2, 2);
+const exact = dollars(2, LEDGER_DIGITS);
+const decimals = Array.from({ length: LEDGER_DIGITS + 1 }, (_, digits) => dollars(digits, digits));
 
 function decimal(value: string): Decimal {
   if (!DECIMAL.test(value)) throw new Error(`not a decimal: ${value}`);
   return value as Decimal;
 }
 
-function rounded(value: string, digits: number): string {
-  const format = formats[Math.min(digits, LEDGER_DIGITS)];
-  if (!format) throw new Error(`no format with ${digits} decimals`);
-  return format.format(decimal(value));
+/** Decimals that show three significant digits of an amount below a dollar; null where cents say it all. */
+function decimalsOf(value: string): number | null {
+  const [, zeros = "", digits = ""] = /^-?0+\.(0*)([1-9]\d*?)0*$/.exec(value) ?? [];
+  const isWholeCents = zeros.length + digits.length <= 2;
+  return isWholeCents ? null : Math.min(zeros.length + SHOWN_DIGITS, LEDGER_DIGITS);
 }
 
-/** "$1,234.50", "$0.000123": cents, or three significant digits where cents would say nothing. */
+/** "$1,234.50", "$0.50", "$0.000123". */
 export function formatMoney(value: string): string {
-  const smallFraction = /^-?0+\.(0*)[1-9]/.exec(value);
-  return rounded(value, smallFraction ? (smallFraction[1] ?? "").length + SHOWN_DIGITS : 2);
+  const digits = decimalsOf(value);
+  const format = digits === null ? cents : (decimals[digits] ?? exact);
+  return format.format(decimal(value));
 }
 
 /** Every digit the ledger holds. */
 export function formatExactMoney(value: string): string {
-  return rounded(value, LEDGER_DIGITS);
+  return exact.format(decimal(value));
 }
 
 /** A plain number for places where only a position matters, such as a chart's axis. */

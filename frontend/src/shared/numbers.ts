@@ -14,9 +14,13 @@ export function formatCompact(value: number): string {
   return value < 10_000 ? whole.format(value) : compact.format(value);
 }
 
-/** Seconds from an exact decimal string, such as device-seconds. */
+const SECONDS_PER_HOUR = 3600;
+
+/** Device time from an exact decimal string of seconds: "0.00123 s", "21.8 h". */
 export function formatSeconds(value: string): string {
-  return `${seconds.format(value as Intl.StringNumericLiteral)} s`;
+  const amount = Number(value);
+  if (amount < 2 * SECONDS_PER_HOUR) return `${seconds.format(amount)} s`;
+  return `${seconds.format(amount / SECONDS_PER_HOUR)} h`;
 }
 
 const UNITS = ["B", "kB", "MB", "GB"];

@@ -1,4 +1,4 @@
-import { Card, Group, SimpleGrid, Text, Tooltip } from "@mantine/core";
+import { Card, Grid, Group, Text, Tooltip } from "@mantine/core";
 import type { ReactNode } from "react";
 import type { UsageNumbers } from "../api/types";
 import { formatExactMoney, formatMoney } from "../shared/money";
@@ -8,26 +8,34 @@ import { BudgetLine } from "./BudgetLine";
 export function Headlines({ total }: { total: UsageNumbers }) {
   const tokens = total.prompt_tokens + total.completion_tokens;
   return (
-    <SimpleGrid cols={{ base: 1, xs: 2, md: 4 }} spacing="md">
-      <Headline label="Spend" exact={formatExactMoney(total.amount)} note={<BudgetLine />}>
-        {formatMoney(total.amount)}
-      </Headline>
-      <PerMillion total={total} />
-      <Headline
-        label="Tokens"
-        exact={formatCount(tokens)}
-        note={`${formatCompact(total.prompt_tokens)} in (${formatCompact(total.cached_tokens)} cached), ${formatCompact(total.completion_tokens)} out`}
-      >
-        {formatCompact(tokens)}
-      </Headline>
-      <Headline
-        label="Requests"
-        exact={formatCount(total.requests)}
-        note={`${formatSeconds(total.device_seconds)} on the device`}
-      >
-        {formatCompact(total.requests)}
-      </Headline>
-    </SimpleGrid>
+    <Grid gap="md">
+      <Grid.Col span={{ base: 6, md: 3 }}>
+        <Headline label="Spend" exact={formatExactMoney(total.amount)} note={<BudgetLine />}>
+          {formatMoney(total.amount)}
+        </Headline>
+      </Grid.Col>
+      <Grid.Col span={{ base: 12, md: 4 }} order={{ base: 3, md: 2 }}>
+        <PerMillion total={total} />
+      </Grid.Col>
+      <Grid.Col span={{ base: 12, md: 3 }} order={{ base: 4, md: 3 }}>
+        <Headline
+          label="Tokens"
+          exact={formatCount(tokens)}
+          note={`${formatCompact(total.prompt_tokens)} in (${formatCompact(total.cached_tokens)} cached), ${formatCompact(total.completion_tokens)} out`}
+        >
+          {formatCompact(tokens)}
+        </Headline>
+      </Grid.Col>
+      <Grid.Col span={{ base: 6, md: 2 }} order={{ base: 2, md: 4 }}>
+        <Headline
+          label="Requests"
+          exact={formatCount(total.requests)}
+          note={`${formatSeconds(total.device_seconds)} of device`}
+        >
+          {formatCompact(total.requests)}
+        </Headline>
+      </Grid.Col>
+    </Grid>
   );
 }
 
@@ -40,7 +48,7 @@ interface HeadlineProps {
 
 function Headline({ label, exact, note, children }: HeadlineProps) {
   return (
-    <Card withBorder component="section" aria-label={label}>
+    <Card withBorder h="100%" component="section" aria-label={label}>
       <Text size="sm" c="dimmed" fw={500}>
         {label}
       </Text>
@@ -63,7 +71,7 @@ function PerMillion({ total }: { total: UsageNumbers }) {
     { label: "cost", value: total.cost_per_1m },
   ];
   return (
-    <Card withBorder component="section" aria-label="Per 1M tokens">
+    <Card withBorder h="100%" component="section" aria-label="Per 1M tokens">
       <Text size="sm" c="dimmed" fw={500}>
         Per 1M tokens
       </Text>

@@ -38,9 +38,13 @@ export default function SpendChart({ range, grouping }: { range: Range; grouping
         valueFormatter={(value) => money.format(value)}
         withLegend
         legendProps={{ verticalAlign: "bottom" }}
-        gridAxis="y"
+        gridAxis="x"
         tickLine="none"
-        xAxisProps={{ tickFormatter: (at: string) => stepLabel(at, range.step), minTickGap: 24 }}
+        xAxisProps={{
+          tickFormatter: (at: string) => stepLabel(at, range.step),
+          interval: "equidistantPreserveStart",
+          minTickGap: 24,
+        }}
         yAxisProps={{ width: 72 }}
         tooltipProps={{ labelFormatter: (at) => stepLabel(String(at), range.step) }}
         maxBarWidth={36}

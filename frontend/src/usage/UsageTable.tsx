@@ -6,6 +6,7 @@ import { formatExactMoney, formatMoney } from "../shared/money";
 import { formatCount, formatSeconds } from "../shared/numbers";
 import { usageCsv, usageFileName } from "./export";
 import type { Grouping } from "./queries";
+import classes from "./UsageTable.module.css";
 
 const HEADS = [
   "Requests",
@@ -35,7 +36,7 @@ export function UsageTable({ usage, grouping }: { usage: Usage; grouping: Groupi
         </Button>
       </Group>
       <Table.ScrollContainer minWidth={820}>
-        <Table horizontalSpacing="md" fz="sm">
+        <Table horizontalSpacing="md" fz="sm" className={classes.table}>
           <Table.Thead>
             <Table.Tr>
               <Table.Th>{grouping === "adapter" ? "Adapter" : "Key"}</Table.Th>

@@ -1,0 +1,120 @@
+"""The console as it is run: its own process and a worker, a database of its own, and a fake engine behind the door."""
+
+import contextlib
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import psycopg
+
+from controlplane.embedded.credentials import Credentials
+from controlplane.embedded.home import Home
+from controlplane.embedded.ports import free_port
+from controlplane.embedded.probes import http_answers
+from controlplane.embedded.seed import OPERATOR_EMAIL
+from tests.controlplane.adapters.peft_folder import BASE, write_base
+from tests.controlplane.fake_engine import FakeEngine
+
+ROOT = Path(__file__).resolve().parents[2]
+START_SECONDS = 90.0
+
+
+@dataclass(frozen=True)
+class Person:
+    email: str
+    password: str
+
+
+@dataclass(frozen=True)
+class Site:
+    """url: the console's origin. acme, globex: owners of the two tenants. base_model: what the fake engine serves."""
+
+    url: str
+    engine: FakeEngine
+    acme: Person
+    globex: Person
+    operator: Person
+    base_model: str
+
+
+def _at_path(url: str, path: str) -> str:
+    return urlunsplit(urlsplit(url)._replace(path=path))
+
+
+@contextlib.contextmanager
+def own_database() -> Iterator[str]:
+    """A new database on the tests' PostgreSQL: the console commits, and other tests must not see it."""
+    server = os.environ["DATABASE_URL"]
+    name = f"console_{secrets.token_hex(6)}"
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+        yield _at_path(server, f"/{name}")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@contextlib.contextmanager
+def child(command: list[str], env: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=subprocess.STDOUT)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+def wait_until(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while not ready():
+        assert process.poll() is None, f"the console ended:\n{log.read_text()[-4000:]}"
+        assert time.monotonic() < deadline, f"the console does not answer:\n{log.read_text()[-4000:]}"
+        time.sleep(0.1)
+
+
+def environment(folder: Path, database_url: str, engine_url: str, port: int) -> dict[str, str]:
+    return os.environ | {
+        "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "platform"))),
+        "DJANGO_SETTINGS_MODULE": "controlplane.settings",
+        "VENEER_HOME": str(folder / "home"),
+        "VENEER_MODEL": str(write_base(folder / "models")),
+        "VENEER_ENGINE_URL": engine_url,
+        "VENEER_CONSOLE_URL": f"http://127.0.0.1:{port}",
+        "VENEER_DOOR_URL": f"http://127.0.0.1:{port}",
+        "DATABASE_URL": database_url,
+        "VALKEY_URL": _at_path(os.environ["VALKEY_URL"], "/9"),
+    }
+
+
+@contextlib.contextmanager
+def running_site(folder: Path) -> Iterator[Site]:
+    """Migrated, with the demo people and prices, until the block ends."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    engine = FakeEngine(f"ipc://{folder}/engine.sock", base_model=BASE).start()
+    web = [sys.executable, "-m", "uvicorn", "controlplane.asgi:application", "--port", str(port)]
+    worker = [sys.executable, "-m", "celery", "-A", "controlplane", "worker", "--pool", "threads", "--concurrency", "1"]
+    with own_database() as database_url:
+        env = environment(folder, database_url, engine.url, port)
+        home = Home(folder / "home")
+        home.prepare()
+        prepare = [sys.executable, "manage.py", "prepare_home", "--demo-data"]
+        subprocess.run(prepare, cwd=ROOT, env=env, check=True, capture_output=True)
+        credentials = Credentials(home.secrets)
+        log = folder / "web.log"
+        with child(worker, env, folder / "worker.log"), child(web, env, log) as process:
+            wait_until(http_answers(f"{url}/healthz"), process, log)
+            yield Site(
+                url,
+                engine,
+                Person("admin@acme.example", credentials.password("acme_password")),
+                Person("admin@globex.example", credentials.password("globex_password")),
+                Person(OPERATOR_EMAIL, credentials.password("operator_password")),
+                BASE,
+            )
+    engine.kill()
