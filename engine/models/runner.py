@@ -36,6 +36,7 @@ class Runner:
         """Compute every run, storing its K/V. Returns float32 [sampling runs, vocab], in the order of those runs."""
         step = self._step(batch)
         tokens = [token for run in batch.runs for token in run.sequence.tokens[run.start : run.start + run.length]]
+        assert len(tokens) == batch.tokens, "a run reaches past its sequence's tokens"
         residual, delta = self._model.hidden(torch.tensor(tokens, device=self.bank.device), step, self.kv)
         rows = self._sampling_rows(batch)
         if not rows:

@@ -32,7 +32,7 @@ def test_a_compiler_that_fails_is_named_with_its_first_error(tmp_path: Path, mon
     broken.write_text("#!/bin/sh\necho 'x.cpp:1: error: no such thing' >&2\nexit 1\n")
     broken.chmod(0o755)
     monkeypatch.setenv("CXX", str(broken))
-    with pytest.raises(build.BuildError, match="could not compile .*no such thing"):
+    with pytest.raises(build.BuildError, match=r"could not compile .*no such thing"):
         build.load_library(tmp_path / "out")
     assert not list((tmp_path / "out").iterdir())
 
