@@ -7,6 +7,7 @@ import logging
 from typing import Any, ClassVar
 
 from django.core.exceptions import PermissionDenied
+from django.db import DataError
 from django.http import Http404, HttpRequest, JsonResponse
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
@@ -135,8 +136,11 @@ def _first_problem(detail: Any, path: str = "") -> tuple[str | None, str]:
 
 
 def drf_exception_handler(exc: Exception, context: dict[str, Any]) -> Response | None:
-    """DRF's one handler (settings.REST_FRAMEWORK): every error leaves in our shape; our bugs stay 500s."""
-    if isinstance(exc, Http404):
+    """DRF's one handler (settings.REST_FRAMEWORK): every error leaves in our shape; our bugs stay 500s.
+
+    PostgreSQL's text cannot hold a NUL, so an address with one names nothing.
+    """
+    if isinstance(exc, Http404) or (isinstance(exc, DataError) and "\x00" in context["request"].path):
         exc = NotFound("Not found.")
     elif isinstance(exc, PermissionDenied):
         exc = Forbidden(str(exc) or "You may not do this.")

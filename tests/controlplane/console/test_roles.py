@@ -1,0 +1,137 @@
+"""Who may do what: every route of the management API, for every role, scope, operator and stranger.
+
+The routes are those of the URLconf: one that this table does not name fails the test.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from tenants.auth import issue_key
+from tenants.permissions import ACTIONS, ROLE_ACTIONS, SCOPE_ACTIONS, SCOPES, role_can, scopes_can
+from tests.controlplane.conftest import Api, Cast, signed_in, with_key
+
+PEOPLE = "owner admin developer billing viewer"
+READ = "owner admin developer viewer manage"
+WRITE = "owner admin developer manage"
+USAGE = f"{PEOPLE} usage:read"
+MONEY = "owner admin billing usage:read"
+OPERATOR = "operator"
+ANYBODY = f"{PEOPLE} operator {' '.join(SCOPES)} nobody"
+
+# Who may, by method and route. A scope stands for a key that has only that one.
+MAY = {
+    "GET schema": ANYBODY,
+    "GET session": f"{PEOPLE} operator",
+    "POST session": ANYBODY,
+    "DELETE session": f"{PEOPLE} operator",
+    "GET keys": WRITE,
+    "POST keys": WRITE,
+    "POST keys/<key_id>/revoke": WRITE,
+    "GET keys/<key_id>/limits": WRITE,
+    "PUT keys/<key_id>/limits": WRITE,
+    "POST playground/key": "owner admin developer",
+    "GET adapters": READ,
+    "POST adapters": WRITE,
+    "GET adapters/<adapter_id>": READ,
+    "DELETE adapters/<adapter_id>": WRITE,
+    "PUT adapters/<adapter_id>/alias": WRITE,
+    "GET versions/<version_id>": READ,
+    "PUT versions/<version_id>/files/<name>": WRITE,
+    "POST versions/<version_id>/finish": WRITE,
+    "GET usage": USAGE,
+    "GET usage/timeseries": USAGE,
+    "GET prices": USAGE,
+    "GET balance": MONEY,
+    "GET statements": MONEY,
+    "GET statements/<statement_id>": MONEY,
+    "GET operator/tenants": OPERATOR,
+    "POST operator/tenants": OPERATOR,
+    "GET operator/tenants/<tenant_id>/limits": OPERATOR,
+    "PUT operator/tenants/<tenant_id>/limits": OPERATOR,
+    "GET operator/tenants/<tenant_id>/grants": OPERATOR,
+    "POST operator/tenants/<tenant_id>/grants": OPERATOR,
+    "POST operator/tenants/<tenant_id>/close": OPERATOR,
+    "GET operator/prices": OPERATOR,
+    "POST operator/prices": OPERATOR,
+    "GET operator/discrepancies": OPERATOR,
+    "POST operator/discrepancies/<discrepancy_id>/resolve": OPERATOR,
+}
+# Not the management API: the door checks keys itself, the rest shows nothing of anybody.
+ELSEWHERE = r"v1/|healthz$|api/docs$|\^\(\?!"
+
+
+def patterns(entries: list[Any], before: str = "") -> Iterator[tuple[str, URLPattern]]:
+    for entry in entries:
+        path = before + str(entry.pattern)
+        if isinstance(entry, URLResolver):
+            yield from patterns(entry.url_patterns, path)
+        else:
+            yield path, entry
+
+
+def routes() -> Iterator[str]:
+    for path, entry in patterns(get_resolver().url_patterns):
+        if re.match(ELSEWHERE, path):
+            continue
+        assert path.startswith("api/v1/"), f"{path}: a new kind of address; say here who may call it"
+        view = entry.callback.cls  # type: ignore[attr-defined]  # every management view is a class
+        route = re.sub(r"<\w+:(\w+)>", r"<\1>", path.removeprefix("api/v1/"))
+        for method in ("get", "post", "put", "patch", "delete"):
+            if hasattr(view, method):
+                yield f"{method.upper()} {route}"
+
+
+def test_every_route_has_an_entry_and_every_entry_a_route() -> None:
+    assert sorted(routes()) == sorted(MAY)
+
+
+@pytest.fixture
+def callers(cast: Cast) -> dict[str, Api]:
+    """Everybody who might call: people by role, the operator, keys by their one scope, and nobody."""
+    people = {role: signed_in(user) for role, user in cast.people.items()}
+    keys = {
+        scope: with_key(issue_key(tenant=cast.acme, name=scope, scopes=(scope,), actor=cast.owner)[1])
+        for scope in SCOPES
+    }
+    return {**people, **keys, "operator": signed_in(cast.operator), "nobody": Api()}
+
+
+@pytest.mark.parametrize("route", sorted(MAY))
+def test_only_those_who_may_get_through(callers: dict[str, Api], route: str) -> None:
+    method, path = route.split()
+    path = re.sub(r"<discrepancy_id>", "999", path)
+    path = re.sub(r"<\w+>", "none", path)
+    let_in = set()
+    for who, api in callers.items():
+        response = api.raw(method, path)
+        status = response.status_code
+        assert status < 500, (who, response.content)
+        if status in {401, 403}:
+            assert status == (401 if who == "nobody" else 403), (who, response.content)
+        elif not (status == 404 and response.json()["error"]["code"] == "no_tenant"):
+            let_in.add(who)
+    assert let_in == set(MAY[route].split())
+
+
+def test_an_operator_of_no_tenant_is_told_so(operator: Api) -> None:
+    status, body = operator.get("keys")
+    assert (status, body["error"]["code"]) == (404, "no_tenant")
+
+
+def test_what_the_tables_do_not_grant_is_denied() -> None:
+    for action in ACTIONS:
+        assert not role_can("nobody", action)
+        assert not scopes_can((), action)
+    granted = frozenset().union(*ROLE_ACTIONS.values(), *SCOPE_ACTIONS.values())
+    assert granted == frozenset(ACTIONS)
+    assert [scope for scope, actions in SCOPE_ACTIONS.items() if "members:write" in actions] == []
+
+
+@pytest.mark.parametrize("path", ["keys/%00/limits", "operator/tenants/%00/limits", "statements/%00", "adapters/%00"])
+def test_an_address_with_a_nul_is_missing(operator: Api, owner: Api, path: str) -> None:
+    api = operator if path.startswith("operator") else owner
+    assert api.get(path)[0] == 404
