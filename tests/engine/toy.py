@@ -170,6 +170,20 @@ def toy_server(toy: Toy) -> Server:
     return Server(toy.config.url, toy.engine, ToyTexts(), toy.journal, description)
 
 
+def talkative(count: int, max_tokens: int, adapters: str = "") -> list[Generate]:
+    """Requests r0, r1, ... whose answers use up max_tokens; the i-th one's adapter is `adapters[i]`, around."""
+    asked: list[Generate] = []
+    seed = 0
+    while len(asked) < count:
+        seed += 1
+        adapter = toy_adapter(adapters[len(asked) % len(adapters)]) if adapters else None
+        prompt = tuple(1 + (seed * step) % 37 for step in range(1, 6))
+        each = Generate(f"r{len(asked)}", "t", "salt", prompt, greedy(max_tokens), adapter)
+        if len(expected_tokens(each)) == max_tokens:
+            asked.append(each)
+    return asked
+
+
 def greedy(max_tokens: int = 5, **options: object) -> Sampling:
     return Sampling(max_tokens=max_tokens, temperature=0.0, **options)  # type: ignore[arg-type]
 

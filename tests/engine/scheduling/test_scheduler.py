@@ -7,7 +7,7 @@ import pytest
 
 from engine.protocol import AdapterRef, Generate, TokenEvent
 from engine.scheduling.scheduler import PATIENCE
-from tests.engine.toy import Toy, expected_tokens, greedy, toy_adapter, toy_engine
+from tests.engine.toy import Toy, expected_tokens, greedy, talkative, toy_adapter, toy_engine
 
 
 def ask(
@@ -31,20 +31,6 @@ def drive(toy: Toy, until: str | None = None) -> dict[str, list[int]]:
         if toy.adapters.is_loading:
             time.sleep(0.001)
     return tokens
-
-
-def talkative(count: int, max_tokens: int, adapters: str = "") -> list[Generate]:
-    """Requests whose answers use up max_tokens."""
-    asked: list[Generate] = []
-    for seed in range(1, 1000):
-        adapter = toy_adapter(adapters[len(asked) % len(adapters)]) if adapters else None
-        prompt = tuple(1 + (seed * step) % 37 for step in range(1, 6))
-        each = Generate(f"r{len(asked)}", "t", "salt", prompt, greedy(max_tokens), adapter)
-        if len(expected_tokens(each)) == max_tokens:
-            asked.append(each)
-        if len(asked) == count:
-            break
-    return asked
 
 
 def preemptions(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -1,0 +1,114 @@
+"""An adapter's files from a folder to weights in host memory, and each way they can be wrong."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from engine.adapters.fetch import adapter_loader
+from engine.adapters.format import BaseShape, Limits, folder_digest
+from engine.adapters.pool import AdapterUnavailable
+from engine.protocol import AdapterRef
+
+SHAPE = BaseShape("tiny", frozenset({"tiny"}), 2, {"self_attn.q_proj": (8, 6), "mlp.down_proj": (6, 12)})
+KEY = "base_model.model.model.layers.{}.{}.lora_{}.weight"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A PEFT folder: rank 3 on q_proj of both layers, rsLoRA."""
+    made = tmp_path / "published adapter"
+    made.mkdir()
+    config = {
+        "peft_type": "LORA",
+        "base_model_name_or_path": "tiny",
+        "r": 3,
+        "lora_alpha": 6,
+        "use_rslora": True,
+        "target_modules": ["q_proj"],
+        "bias": "none",
+        "task_type": "CAUSAL_LM",
+    }
+    (made / "adapter_config.json").write_text(json.dumps(config))
+    tensors = {}
+    for layer in range(2):
+        tensors[KEY.format(layer, "self_attn.q_proj", "A")] = torch.full((3, 6), 1.0 + layer)
+        tensors[KEY.format(layer, "self_attn.q_proj", "B")] = torch.full((8, 3), -1.0 - layer)
+    save_file(tensors, made / "adapter_model.safetensors")
+    return made
+
+
+def ref(folder: Path, digest: str | None = None) -> AdapterRef:
+    return AdapterRef("adv_1", folder.as_uri(), digest or folder_digest(folder), 3)
+
+
+load = adapter_loader(SHAPE, Limits(max_rank=8, max_bytes=10_000))
+
+
+def test_weights_arrive_by_layer_and_module_with_their_scaling(folder: Path) -> None:
+    weights = load(ref(folder))
+    assert set(weights) == {(0, "self_attn.q_proj"), (1, "self_attn.q_proj")}
+    lora = weights[1, "self_attn.q_proj"]
+    assert torch.equal(lora.a, torch.full((3, 6), 2.0))
+    assert torch.equal(lora.b, torch.full((8, 3), -2.0))
+    assert lora.scaling == pytest.approx(6 / 3**0.5)
+
+
+def test_files_may_go_once_they_are_loaded(folder: Path) -> None:
+    weights = load(ref(folder))
+    shutil.rmtree(folder)
+    assert float(sum(lora.a.sum() for lora in weights.values())) == 54.0
+
+
+def refused(adapter: AdapterRef) -> AdapterUnavailable:
+    with pytest.raises(AdapterUnavailable) as caught:
+        load(adapter)
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+def test_a_missing_folder_or_file(folder: Path, tmp_path: Path) -> None:
+    digest = folder_digest(folder)
+    assert "missing" in str(refused(AdapterRef("v", (tmp_path / "none").as_uri(), digest, 3)))
+    (folder / "adapter_model.safetensors").unlink()
+    assert "adapter_model.safetensors" in str(refused(ref(folder, digest)))
+
+
+def test_bytes_that_changed_after_they_were_checked(folder: Path) -> None:
+    digest, path = folder_digest(folder), folder / "adapter_model.safetensors"
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    error = refused(ref(folder, digest))
+    assert "digest" in str(error)
+    assert digest in str(error)
+    assert error.permanent
+
+
+def test_a_digest_that_is_right_does_not_excuse_weights_that_are_wrong(folder: Path) -> None:
+    path = folder / "adapter_model.safetensors"
+    tensors = load_file(path)
+    tensors[KEY.format(0, "self_attn.q_proj", "A")][0, 0] = float("nan")
+    save_file(tensors, path)
+    assert "do not pass the check" in str(refused(ref(folder)))
+
+
+@pytest.mark.parametrize("size", [8, 200])
+def test_a_truncated_file(folder: Path, size: int) -> None:
+    path = folder / "adapter_model.safetensors"
+    path.write_bytes(path.read_bytes()[:size])
+    assert "do not pass the check" in str(refused(ref(folder)))
+
+
+def test_more_bytes_than_allowed_are_not_even_fetched(folder: Path) -> None:
+    with (folder / "adapter_model.safetensors").open("ab") as file:
+        file.write(b"\0" * 20_000)
+    assert "limit is 10000" in str(refused(ref(folder)))
+
+
+@pytest.mark.parametrize("uri", ["", "nonsense", "gopher://x/y"])
+def test_an_address_of_no_known_kind(folder: Path, uri: str) -> None:
+    assert "cannot be fetched" in str(refused(AdapterRef("v", uri, folder_digest(folder), 3)))
