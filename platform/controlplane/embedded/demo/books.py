@@ -18,7 +18,7 @@ Line = tuple[str, int, int, int, int]  # request id, prompt, cached, completion 
 def wait_until_settled(stack: DemoStack) -> None:
     """Every hold has ended: by the door, by the journal's reader, or by time."""
     deadline = time.monotonic() + QUIET_SECONDS
-    while held := _open_holds(stack):
+    while held := open_holds(stack):
         if time.monotonic() > deadline:
             raise DemoFailed(f"{held} holds are still open {QUIET_SECONDS:.0f} s after the load")
         time.sleep(0.5)
@@ -48,7 +48,7 @@ def check_journal(stack: DemoStack) -> int:
     return len(events)
 
 
-def _open_holds(stack: DemoStack) -> int:
+def open_holds(stack: DemoStack) -> int:
     with psycopg.connect(str(stack.facts()["DATABASE_URL"])) as conn:
         found = conn.execute("SELECT count(*) FROM quotas_hold WHERE state = 'open'").fetchone()
     return int(found[0]) if found else 0

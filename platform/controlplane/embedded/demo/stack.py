@@ -23,17 +23,22 @@ OTHER_STACK = (
 
 
 class DemoStack:
-    """`start()` and `stop()` may follow each other: the home, its data and its ports stay."""
+    """`start()` and `stop()` may follow each other: the home, its data and its ports stay.
 
-    def __init__(self, home: Path, model: Path) -> None:
+    settings: more environment variables for it.
+    """
+
+    def __init__(self, home: Path, model: Path, *, settings: dict[str, str] | None = None) -> None:
         self.home = home
         self.model = model
+        self._settings = settings or {}
         self._ports = {"VENEER_CONSOLE_PORT": str(free_port()), "VENEER_DOOR_PORT": str(free_port())}
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, *, exact: bool = False) -> None:
         """Return once everything answers. Raises DemoFailed with what the supervisor said."""
-        env = {name: value for name, value in os.environ.items() if name not in OTHER_STACK} | self._ports
+        env = {name: value for name, value in os.environ.items() if name not in OTHER_STACK}
+        env |= self._settings | self._ports
         env |= {"VENEER_HOME": str(self.home), "VENEER_MODEL": str(self.model), "VENEER_EXACT": "1" if exact else "0"}
         with (self.home / "up.log").open("ab") as log:
             self._process = subprocess.Popen(
