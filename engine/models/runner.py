@@ -18,7 +18,6 @@ from engine.scheduling.sequence import Batch
 from kernels.cpu.ops import cpu_ops
 from kernels.paging import PagedBatch
 from kernels.segments import Segments
-from kernels.torch_ops import TorchOps
 
 Architecture = Callable[[DecoderConfig, ModelInfo, Checkpoint, LoraBank, Ops], Llama]
 ARCHITECTURES: dict[str, Architecture] = {"LlamaForCausalLM": Llama}
@@ -78,7 +77,15 @@ def load_runner(config: EngineConfig) -> Runner:
     dtype = torch.float32 if config.exact else torch.bfloat16
     bank = LoraBank(info, config.adapter_slots, config.max_rank, dtype, config.device)
     kv = KVCache(info, config.pages, config.page_size, exact=config.exact, device=config.device)
-    ops = cpu_ops(threads, invariant=config.exact) if config.device == "cpu" else TorchOps()
+    ops = _ops(config, threads)
     with Checkpoint(config.model) as checkpoint:
         model = architecture(decoder, info, checkpoint, bank, ops)
     return Runner(info, model, bank, kv, ops)
+
+
+def _ops(config: EngineConfig, threads: int) -> Ops:
+    if config.device == "cpu":
+        return cpu_ops(threads, invariant=config.exact)
+    from kernels.cuda_ops import CudaOps  # imports triton, which an engine without a GPU does without
+
+    return CudaOps()

@@ -1,0 +1,130 @@
+"""The LoRA pair for GPUs: one shrink and one expand for decode, prefill and everything between.
+
+    h[i, s] = x[order[i]] A[slot, s]^T                                (shrink, float32)
+    y[order[i], columns of s] += scaling[slot, s] * h[i, s] B[slot, s]  (expand)
+
+The grid runs over the chunks of `kernels.segments`, so each program meets one adapter and none is empty. Loops end at
+the adapter's true rank; odd ranks are masked. Every output element belongs to one program and is summed in one order:
+no atomics, hence no race, and a token's update is the same in any batch.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from kernels.adapter_table import AdapterTable
+from kernels.segments import Segments
+
+CHUNK = 16  # tokens per chunk: the least that a matrix unit takes
+RANK_TILE = 16
+IN_TILE = 64
+OUT_TILE = 64
+
+
+@triton.jit
+def _chunk_rows(
+    order: tl.tensor, starts: tl.tensor, lengths: tl.tensor, chunk: tl.tensor, CHUNK: tl.constexpr
+) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
+    at = tl.arange(0, CHUNK)
+    inside = at < tl.load(lengths + chunk)
+    place = tl.load(starts + chunk) + at
+    return place.to(tl.int64), tl.load(order + place, mask=inside, other=0).to(tl.int64), inside
+
+
+@triton.jit
+def lora_shrink_kernel(
+    x: tl.tensor, h: tl.tensor, order: tl.tensor, slots: tl.tensor, starts: tl.tensor, lengths: tl.tensor,
+    pointers: tl.tensor, ranks: tl.tensor, x_stride: int, in_features: int, h_stride: int,
+    SLICES: tl.constexpr, CHUNK: tl.constexpr, RANK_TILE: tl.constexpr, IN_TILE: tl.constexpr, UPCAST: tl.constexpr,
+) -> None:  # fmt: skip
+    """Grid (chunks, slices, rank tiles of the largest rank). h: float32 [adapted tokens, slices, h_stride]."""
+    chunk, piece, tile = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    entry = tl.load(slots + chunk) * SLICES + piece
+    rank = tl.load(ranks + entry)
+    first = tile * RANK_TILE
+    if first >= rank:
+        return
+    a = tl.load(pointers + entry.to(tl.int64) * 2).to(tl.pointer_type(x.dtype.element_ty))
+    place, row, inside = _chunk_rows(order, starts, lengths, chunk, CHUNK)
+    r, k = first + tl.arange(0, RANK_TILE), tl.arange(0, IN_TILE)
+    total = tl.zeros((CHUNK, RANK_TILE), dtype=tl.float32)
+    for start in range(0, in_features, IN_TILE):
+        here = start + k
+        left = tl.load(
+            x + row[:, None] * x_stride + here[None, :], mask=inside[:, None] & (here < in_features)[None, :], other=0.0
+        )
+        right = tl.load(
+            a + r[None, :].to(tl.int64) * in_features + here[:, None],
+            mask=(r < rank)[None, :] & (here < in_features)[:, None],
+            other=0.0,
+        )
+        if UPCAST:
+            left, right = left.to(tl.float32), right.to(tl.float32)
+        total = tl.dot(left, right, total, input_precision="ieee")
+    where = (place[:, None] * SLICES + piece) * h_stride + r[None, :]
+    tl.store(h + where, total, mask=inside[:, None] & (r < rank)[None, :])
+
+
+@triton.jit
+def lora_expand_kernel(
+    y: tl.tensor, h: tl.tensor, order: tl.tensor, slots: tl.tensor, starts: tl.tensor, lengths: tl.tensor,
+    pointers: tl.tensor, ranks: tl.tensor, scalings: tl.tensor, out_offsets: tl.tensor, y_stride: int, h_stride: int,
+    SLICES: tl.constexpr, CHUNK: tl.constexpr, RANK_TILE: tl.constexpr, OUT_TILE: tl.constexpr, UPCAST: tl.constexpr,
+) -> None:  # fmt: skip
+    """Grid (chunks, slices, output tiles of the widest slice). Adds to y [tokens, y_stride], rounding once."""
+    chunk, piece, tile = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    entry = tl.load(slots + chunk) * SLICES + piece
+    rank = tl.load(ranks + entry)
+    column = tl.load(out_offsets + piece)
+    out = tl.load(out_offsets + piece + 1) - column
+    first = tile * OUT_TILE
+    if (rank == 0) | (first >= out):
+        return
+    kind = y.dtype.element_ty
+    b = tl.load(pointers + entry.to(tl.int64) * 2 + 1).to(tl.pointer_type(kind))
+    place, row, inside = _chunk_rows(order, starts, lengths, chunk, CHUNK)
+    n, r = first + tl.arange(0, OUT_TILE), tl.arange(0, RANK_TILE)
+    total = tl.zeros((CHUNK, OUT_TILE), dtype=tl.float32)
+    for start in range(0, rank, RANK_TILE):
+        here = start + r
+        left = tl.load(
+            h + (place[:, None] * SLICES + piece) * h_stride + here[None, :],
+            mask=inside[:, None] & (here < rank)[None, :],
+            other=0.0,
+        )
+        right = tl.load(
+            b + here[:, None].to(tl.int64) * out + n[None, :],
+            mask=(here < rank)[:, None] & (n < out)[None, :],
+            other=0.0,
+        )
+        if UPCAST:
+            right = right.to(tl.float32)
+        else:
+            left = left.to(kind)
+        total = tl.dot(left, right, total, input_precision="ieee")
+    where = y + row[:, None] * y_stride + (column + n)[None, :]
+    mask = inside[:, None] & (n < out)[None, :]
+    base = tl.load(where, mask=mask, other=0.0).to(tl.float32)
+    tl.store(where, (base + tl.load(scalings + entry) * total).to(kind), mask=mask)
+
+
+def add_lora(y: Tensor, x: Tensor, table: AdapterTable, segments: Segments, *, upcast: bool = False) -> None:
+    """y [tokens, sum(outs)] += scaling * (x A^T) B, for the rows that segments name (in chunks of at most CHUNK).
+
+    upcast: multiply in float32, also where the weights are bf16. Triton's interpreter needs it.
+    """
+    if not segments.chunks or not table.largest_rank:
+        return
+    assert segments.longest <= CHUNK, f"a chunk of {segments.longest} tokens, over {CHUNK}"
+    width = triton.cdiv(table.largest_rank, RANK_TILE) * RANK_TILE
+    h = torch.empty(segments.order.shape[0], table.slices, width, dtype=torch.float32, device=x.device)
+    grouping = (segments.order, segments.slots, segments.starts, segments.lengths)
+    lora_shrink_kernel[segments.chunks, table.slices, width // RANK_TILE](
+        x, h, *grouping, table.pointers, table.ranks, x.stride(0), x.shape[1], width,
+        SLICES=table.slices, CHUNK=CHUNK, RANK_TILE=RANK_TILE, IN_TILE=IN_TILE, UPCAST=upcast,
+    )  # fmt: skip
+    lora_expand_kernel[segments.chunks, table.slices, triton.cdiv(max(table.outs), OUT_TILE)](
+        y, h, *grouping, table.pointers, table.ranks, table.scalings, table.out_offsets, y.stride(0), width,
+        SLICES=table.slices, CHUNK=CHUNK, RANK_TILE=RANK_TILE, OUT_TILE=OUT_TILE, UPCAST=upcast,
+    )  # fmt: skip
