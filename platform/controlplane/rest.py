@@ -16,6 +16,7 @@ from django.db.models import Q
 from django.http import HttpRequest
 from drf_spectacular.utils import OpenApiParameter, inline_serializer
 from rest_framework import serializers
+from rest_framework.exceptions import MethodNotAllowed
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -52,7 +53,9 @@ class Allowed(BasePermission):
     def has_permission(self, request: Request, view: APIView) -> bool:
         needed: str | dict[str, str] | None = getattr(view, "action_needed", None)
         if isinstance(needed, dict):
-            needed = needed.get(request.method or "")
+            if request.method not in needed:
+                raise MethodNotAllowed(str(request.method))
+            needed = needed[request.method]
         user = cast(object, request.user)
         if needed is None or not isinstance(user, Caller):
             return False
