@@ -39,8 +39,14 @@ class Customer:
     price: Price
 
     def reserve(self, request_id: str, **more: Any) -> Plan[Any]:
-        found = {"tokens": 10, "amount": D("0.001"), "ttl_seconds": 60, "key_id": self.key.id, **more}
-        return reserve(request_id=request_id, tenant_id=self.tenant.id, **found)
+        found = {"tokens": 10, "amount": D("0.001"), "ttl_seconds": 60, "key_id": self.key.id, "context": self.context}
+        return reserve(request_id=request_id, tenant_id=self.tenant.id, **found | more)
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """What the door keeps with a hold of the base model."""
+        names = {"adapter_id": None, "adapter_version_id": None, "model": BASE, "base_model": BASE}
+        return names | {"price_id": self.price.id}
 
     def limit(self, changes: LimitChanges, *, key: ApiKey | None = None) -> None:
         run_sync(change_limits(tenant_id=self.tenant.id, key_id=key.id if key else None, changes=changes))

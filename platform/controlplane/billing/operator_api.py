@@ -144,7 +144,7 @@ class CloseApi(OperatorView):
     )
     def post(self, request: Request, tenant_id: str) -> Response:
         """Freeze the open period into a statement. Closing the same instant again returns the same statement."""
-        until = checked(self.Input(data=request.data)).get("until") or timezone.now()
+        until = checked(self.Input(data=request.data)).get("until")
         statement = close_period(tenant=tenant_named(tenant_id), until=until, actor=caller(request).actor)
         return Response(statement_body(statement))
 

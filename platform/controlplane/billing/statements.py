@@ -36,13 +36,14 @@ SELECT credit_used FROM made
 
 
 @transaction.atomic
-def close_period(*, tenant: Tenant, until: datetime, actor: str) -> Statement:
-    """Freeze everything that ended before `until` and is on no statement yet; credit is used up first.
+def close_period(*, tenant: Tenant, actor: str, until: datetime | None = None) -> Statement:
+    """Freeze everything that ended before `until` (now, unless told) and is on no statement yet; credit is used first.
 
     Closing the same instant again returns the statement that is there. A request that is booked later, though it ended
     before `until`, is on the next one. Raises InvalidRequest for an instant in the future or in a closed period.
     """
     now = _lock(tenant)
+    until = until or now
     with tenant_scope(tenant.id):
         closed = Statement.objects.filter(tenant=tenant)
         if found := closed.filter(period_end=until).first():
