@@ -68,7 +68,7 @@ MIDDLEWARE = [
     "controlplane.console.middleware.RequestIdMiddleware",  # first: every other's log lines carry the id
     "django.middleware.security.SecurityMiddleware",
     "controlplane.console.security.SecurityHeadersMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "controlplane.console.assets.AssetsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -108,6 +108,7 @@ STATIC_URL = "/static/"
 FRONTEND_DIR = ROOT / "frontend" / "dist"
 WHITENOISE_ROOT = FRONTEND_DIR  # its index.html has a view of its own: it sets a cookie, and says when it is missing
 WHITENOISE_USE_FINDERS = True  # the API browser's files are served from where they are installed
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^/assets/"  # vite names these by their content
 FILE_UPLOAD_HANDLERS: list[str] = []  # uploads are raw bodies, read as streams
 APPEND_SLASH = False

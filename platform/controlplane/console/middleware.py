@@ -29,17 +29,14 @@ class RequestIdMiddleware:
         found = request_id_for(request.headers.get("x-request-id"))
         if iscoroutinefunction(self.get_response):
             return self._serve_async(request, found)
-        token = request_id.set(found)
-        try:
-            response = self.get_response(request)
-            assert isinstance(response, HttpResponseBase)
-            response.headers.setdefault("x-request-id", found)
-            return response
-        finally:
-            request_id.reset(token)
+        request_id.set(found)  # and left so: Django logs the outcome after this returns; the next request sets its own
+        response = self.get_response(request)
+        assert isinstance(response, HttpResponseBase)
+        response.headers.setdefault("x-request-id", found)
+        return response
 
     async def _serve_async(self, request: HttpRequest, found: str) -> HttpResponseBase:
-        request_id.set(found)  # for the rest of this request's task: Django logs its outcome after this returns
+        request_id.set(found)
         response = self.get_response(request)
         assert not isinstance(response, HttpResponseBase)
         answer = await response

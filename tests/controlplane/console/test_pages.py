@@ -11,6 +11,7 @@ from django.test import Client
 from django.test.client import AsyncClient
 
 from controlplane.console import session
+from controlplane.logs import RequestIdFilter
 from tests.controlplane.conftest import Api, Cast
 
 INDEX = b"<!doctype html><script type=module src=/assets/app-1a2b.js></script>"
@@ -43,7 +44,7 @@ def test_before_the_console_is_built_it_says_how(settings: Any, tmp_path: Path) 
 def test_assets_never_change_and_the_page_always_may(built: Path) -> None:
     response = Client().get("/assets/app-1a2b.js")
     assert response.status_code == 200
-    assert b"".join(response.streaming_content) == b"console.info(1)"
+    assert response.content == b"console.info(1)"
     assert {"immutable", "public"} <= set(response["Cache-Control"].replace(" ", "").split(","))
     assert Client().get("/assets/gone-9z.js").status_code == 404
 
@@ -127,6 +128,13 @@ async def test_each_answer_has_a_request_id(built: Path, sent: str, kept: bool) 
         found = response["x-request-id"]
         assert (found == sent) == kept
         assert kept or found.startswith("req_")
+
+
+async def test_what_django_logs_of_a_request_carries_its_id(caplog: pytest.LogCaptureFixture) -> None:
+    ids: list[str] = []
+    caplog.handler.addFilter(lambda record: RequestIdFilter().filter(record) and not ids.append(record.request_id))
+    await AsyncClient().get("/api/v1/nope", headers={"x-request-id": "req_mine"})
+    assert ids == ["req_mine"]
 
 
 async def _asynchronously(sent: str) -> Any:
