@@ -25,7 +25,7 @@ async def completions(call: Call) -> HttpResponseBase:
 
 async def _generate(call: Call, wanted: Wanted) -> HttpResponseBase:
     run = await start(call.door, call.principal, wanted, call.id)
-    headers = {**run.headers, "x-generation-id": generation_id(wanted.kind, run.request_id)}
+    headers = {**(run.headers or {}), "x-generation-id": generation_id(wanted.kind, run.request_id)}
     if not wanted.stream:
         return json_reply(await _whole(wanted, run), headers=headers)
     chunks = Chunks(wanted.kind, run, include_usage=wanted.include_usage)

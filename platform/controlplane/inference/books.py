@@ -16,6 +16,7 @@ from controlplane.inference.models import JournalCursor
 from controlplane.quotas import checks as quota_checks
 from controlplane.quotas.services import expire_holds
 from tenants.scope import ALL_TENANTS, tenant_scope
+from tenants.sql import Row
 
 CATCH_UP_SECONDS = 20.0
 _BETWEEN: Final = {
@@ -78,18 +79,21 @@ class Report:
 def check_books(engine_url: str) -> Report:
     """Read the engine's journal to its end and end what has expired, so that the answer is true right after a crash;
     then check every invariant in one snapshot, so that it is true under load."""
-    mark = _newest_event()
+    mark = newest_event()
     away = _catch_up(engine_url)
     expire_holds()
+    found = check_records(mark)
+    journal = Finding(len(found.findings) + 1, "the engine's journal was read to its end", 1, int(bool(away)), away)
+    return Report([*found.findings, journal], found.warnings)
+
+
+def check_records(mark: int) -> Report:
+    """What is in the database, in one snapshot. mark: the newest usage event whose journal line must have been read."""
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        found = [_count(name, sql, mark) for name, sql in _all_checks().items()]
-        warnings = {name: _count(name, sql, mark)["found"] for name, sql in quota_checks.WARNINGS.items()}
-    rows = [
-        *found,
-        {"name": "the engine's journal was read to its end", "checked": 1, "broken": bool(away), "note": away},
-    ]
-    findings = [Finding(number, **{**row, "broken": int(row["broken"])}) for number, row in enumerate(rows, 1)]
+        rows = [(name, _row(sql, mark)) for name, sql in _all_checks().items()]
+        warnings = {name: _row(sql, mark)["found"] for name, sql in quota_checks.WARNINGS.items()}
+    findings = [Finding(number, name, row["checked"], row["broken"]) for number, (name, row) in enumerate(rows, 1)]
     return Report(findings, warnings)
 
 
@@ -97,7 +101,7 @@ def _all_checks() -> dict[str, str]:
     return {**billing_checks.CHECKS, **quota_checks.CHECKS, **_BETWEEN}
 
 
-def _newest_event() -> int:
+def newest_event() -> int:
     """Events up to here were booked after their line was in the journal, so reading it now finds them all."""
     with tenant_scope(ALL_TENANTS):
         return UsageEvent.objects.aggregate(newest=Max("id"))["newest"] or 0
@@ -126,8 +130,8 @@ def _position(engine_id: str) -> int:
     return row.position if row else 0
 
 
-def _count(name: str, sql: str, mark: int) -> dict[str, Any]:
+def _row(sql: str, mark: int) -> Row:
     with connection.cursor() as cursor:
         cursor.execute(sql, {"mark": mark})
         [row], columns = cursor.fetchall(), [column[0] for column in cursor.description or ()]
-    return {"name": name, **dict(zip(columns, row, strict=True))}
+    return dict(zip(columns, row, strict=True))

@@ -5,8 +5,8 @@ import contextlib
 import itertools
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, TypeVar
+from collections.abc import Coroutine, Iterator
+from typing import Any
 
 import zmq
 import zmq.asyncio
@@ -17,7 +17,6 @@ from controlplane.inference.engine_stream import EngineStream
 from engine import protocol as wire
 
 log = logging.getLogger(__name__)
-Answer = TypeVar("Answer", wire.Description, wire.Prepared, wire.JournalPage)
 
 PULSE_SECONDS = 1.0
 # A killed engine is noticed at once (its socket closes); this is for one that hangs. Long prefills on a loaded CPU
@@ -75,12 +74,9 @@ class EngineClient:
     def check_integrity(self) -> None:
         """Asserts that nothing is left behind: call it when no request runs."""
         assert not self._streams, f"streams left open: {sorted(self._streams)}"
-        assert not any(call_id for call_id in self._calls if not call_id.startswith("pulse")), "calls left open"
+        assert not self._calls, f"calls left open: {sorted(self._calls)}"
 
     # --- what callers ask for ---------------------------------------------------------------------------------
-
-    async def describe(self) -> wire.Description:
-        return await self._call(lambda call_id: wire.Describe(call_id), wire.Description)
 
     async def known(self, patience: float = 2.0) -> wire.Description:
         """What the engine last said of itself, without asking again. Waits for an engine that just comes up."""
@@ -99,11 +95,13 @@ class EngineClient:
         token_ids: tuple[int, ...] | None = None,
     ) -> tuple[int, ...]:
         """The prompt as the model's token ids. Raises EngineRefusal when it cannot be one."""
-        ask = lambda call_id: wire.Prepare(call_id, messages, text, token_ids)  # noqa: E731
-        return (await self._call(ask, wire.Prepared)).token_ids
-
-    async def read_journal(self, after: int, limit: int = 500) -> wire.JournalPage:
-        return await self._call(lambda call_id: wire.ReadJournal(call_id, after, limit), wire.JournalPage)
+        call_id = f"call-{next(self._ids)}"
+        answer = await self._call(wire.Prepare(call_id, messages, text, token_ids))
+        if isinstance(answer, wire.EngineError):
+            raise EngineRefusal(answer)
+        if not isinstance(answer, wire.Prepared):
+            raise EngineGone(f"the engine answered a {type(answer).__name__} to a prompt")
+        return answer.token_ids
 
     @contextlib.contextmanager
     def generate(self, request: wire.Generate) -> Iterator[EngineStream]:
@@ -130,22 +128,16 @@ class EngineClient:
         except (zmq.Again, asyncio.InvalidStateError):
             raise EngineGone("the engine is not connected") from None
 
-    async def _call(self, ask: Callable[[str], wire.Request], kind: type[Answer]) -> Answer:
-        call_id = f"call-{next(self._ids)}"
+    async def _call(self, request: wire.Prepare) -> wire.Event:
         future: asyncio.Future[wire.Event] = asyncio.get_running_loop().create_future()
-        self._calls[call_id] = future
+        self._calls[request.call_id] = future
         try:
-            self._send(ask(call_id))
-            answer = await asyncio.wait_for(future, CALL_SECONDS)
+            self._send(request)
+            return await asyncio.wait_for(future, CALL_SECONDS)
         except TimeoutError:
             raise EngineGone(f"no answer in {CALL_SECONDS:g} s") from None
         finally:
-            self._calls.pop(call_id, None)
-        if isinstance(answer, wire.EngineError):
-            raise EngineRefusal(answer)
-        if not isinstance(answer, kind):
-            raise EngineGone(f"the engine answered a {type(answer).__name__} to a call for a {kind.__name__}")
-        return answer
+            self._calls.pop(request.call_id, None)
 
     async def _receive(self) -> None:
         while True:

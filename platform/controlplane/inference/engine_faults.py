@@ -3,7 +3,7 @@
 from controlplane.errors import ApiError, InvalidRequest, Unavailable
 from engine.protocol import EngineError
 
-RETRY_SECONDS = 2
+RETRY_SECONDS = 5  # an engine is up again in about that time
 # The request itself is at fault; any other code is the platform's affair and its text stays in our logs.
 _CALLERS_FAULT = frozenset(
     {"context_length_exceeded", "invalid_prompt", "invalid_sampling", "prompt_too_long_for_pool"}

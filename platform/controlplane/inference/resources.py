@@ -101,44 +101,38 @@ def door_of(request: HttpRequest) -> Door:
     """The door of the process that serves this request."""
     door = getattr(request, "scope", {}).get("veneer.door")
     if not isinstance(door, Door):
-        raise Unavailable("This server was started without the door: wrap its application in WithDoor.", code="no_door")
+        raise Unavailable(
+            "This server runs without the door: wrap its application in WithDoor, and serve it with lifespan on.",
+            code="no_door",
+        )
     return door
 
 
 class WithDoor:
     """Wraps an ASGI application: a Door is opened at the lifespan's start and closed at its end, and every HTTP scope
-    carries it. Under a server without lifespan (daphne) it is opened by the first request instead."""
+    between carries it. A server without lifespan leaves the views without a door, which they say."""
 
     def __init__(self, app: AsgiApp, make: Callable[[], Door] = new_door) -> None:
         self._app = app
         self._make = make
-        self._lock = asyncio.Lock()
         self._door: Door | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            return await self._live(receive, send)
-        if scope["type"] == "http":
-            scope["veneer.door"] = self._door or await self._open()
-        return await self._app(scope, receive, send)
-
-    async def _open(self) -> Door:
-        async with self._lock:
-            if self._door is None:
-                door = self._make()
-                await door.open()
-                self._door = door
-            return self._door
+            await self._live(receive, send)
+            return
+        if scope["type"] == "http" and self._door:
+            scope["veneer.door"] = self._door
+        await self._app(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.startup":
-                await self._open()
-                await send({"type": "lifespan.startup.complete"})
-            elif message["type"] == "lifespan.shutdown":
-                if self._door is not None:
-                    await self._door.close()
-                    self._door = None
-                await send({"type": "lifespan.shutdown.complete"})
-                return
+        while (await receive())["type"] != "lifespan.startup":
+            pass
+        self._door = self._make()
+        await self._door.open()
+        await send({"type": "lifespan.startup.complete"})
+        while (await receive())["type"] != "lifespan.shutdown":
+            pass
+        await self._door.close()
+        self._door = None
+        await send({"type": "lifespan.shutdown.complete"})

@@ -22,13 +22,13 @@ class Ending:
 class Run:
     """The driver never waits for the reader: a slow client gets its text in larger pieces, and holds up nobody.
 
-    Exactly one of `ending` and `error` is set at the end. headers: x-ratelimit-* of the admission.
+    Exactly one of `ending` and `error` is set at the end. headers: x-ratelimit-* of the admission, None before it.
     """
 
     request_id: str
     model: str
     created: int
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] | None = None
     ending: Ending | None = None
     error: ApiError | None = None
     is_cancelled: bool = False
@@ -38,6 +38,10 @@ class Run:
     _on_cancel: Callable[[], None] | None = None
 
     # --- the driver's side ------------------------------------------------------------------------------------
+
+    def admit(self, headers: dict[str, str]) -> None:
+        self.headers = headers
+        self._wake.set()
 
     def feed(self, text: str) -> None:
         self._began = True
@@ -75,10 +79,13 @@ class Run:
         if self._on_cancel:
             self._on_cancel()
 
-    async def begin(self) -> None:
-        """Returns once there is something to answer with. Raises what went wrong before that."""
-        while not self._began and not self.is_over:
+    async def begin(self, patience: float | None = None) -> None:
+        """Returns once there is something to answer with, or `patience` seconds after the admission. Raises what went
+        wrong before that."""
+        while self.headers is None and not self.is_over:
             await self._sleep()
+        if not self._began and not self.is_over:
+            await self._sleep(patience)
         if self.error and not self._began:
             raise self.error
 

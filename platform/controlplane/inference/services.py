@@ -28,6 +28,8 @@ from tenants.sql import run_async
 log = logging.getLogger(__name__)
 ABORT_PATIENCE_SECONDS = 10.0
 SETTLE_TRIES = 4
+# A status can only be told before the first byte; a client and its proxies want some byte before they give up.
+FIRST_EVENT_SECONDS = 15.0
 
 
 @dataclass(frozen=True)
@@ -38,14 +40,15 @@ class _Outcome:
 
 
 async def start(door: Door, principal: Principal, wanted: Wanted, request_id: str) -> Run:
-    """The request, admitted and running: its first event is there. Raises ApiError when it does not get that far.
+    """The request, admitted and running: its first event is there, or a stream has waited for it long enough to be
+    kept open by comments. Raises ApiError when it does not get that far.
 
     The caller owes the run a `cancel()` when it stops reading."""
     order = await take_order(door, principal, wanted, request_id)
     run = Run(request_id, order.account.model, int(time.time()))
     door.spawn(_drive(door, order, run))
     try:
-        await run.begin()
+        await run.begin(FIRST_EVENT_SECONDS if wanted.stream else None)
     except asyncio.CancelledError:
         run.cancel()
         raise
@@ -74,7 +77,7 @@ async def _drive(door: Door, order: Order, run: Run) -> None:
 
 async def _hold_and_generate(door: Door, order: Order, run: Run) -> None:
     started_at = datetime.now(UTC)
-    run.headers.update(await _hold(door, order))
+    run.admit(await _hold(door, order))
     door.held.add(run.request_id)
     request = Generate(
         order.request_id,
@@ -137,6 +140,7 @@ async def _settle(door: Door, order: Order, run: Run, outcome: _Outcome, started
     """Before the client learns the end, so that its next call sees the balance that this one left."""
     ended = Ended(run.request_id, outcome.usage, outcome.finish_reason, started_at, datetime.now(UTC))
     await _settle_surely(door, order, ended)
+    log.info("request ended", extra={"tenant": order.principal.tenant_id, **ended.fact(order.account)})
     if outcome.error:
         run.fail(outcome.error)
     else:

@@ -74,9 +74,9 @@ def served(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> I
 class running:
     """`with running(app) as url`: uvicorn in a thread."""
 
-    def __init__(self, app) -> None:
+    def __init__(self, app, lifespan: str = "on") -> None:
         self._port = free_port()
-        config = uvicorn.Config(app, port=self._port, log_config=None, lifespan="on", ws="none")
+        config = uvicorn.Config(app, port=self._port, log_config=None, lifespan=lifespan, ws="none")
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, daemon=True)
 

@@ -7,7 +7,7 @@ import pytest
 from controlplane.inference.engine_client import EngineClient
 from controlplane.inference.engine_faults import EngineGone, EngineRefusal
 from controlplane.inference.engine_stream import EngineStream
-from engine.protocol import Abort, AckJournal, EngineError, Generate, Ping, Sampling, TokenEvent
+from engine.protocol import Abort, EngineError, Generate, Ping, Sampling, TokenEvent
 from tests.controlplane.fake_engine import FakeEngine, Script
 
 
@@ -134,15 +134,10 @@ async def test_an_abort_is_awaited_for_its_usage(client: EngineClient, engine: F
     assert [abort.request_id for abort in engine.of(Abort)] == ["req_1"]
 
 
-async def test_pings_and_journal(client: EngineClient, engine: FakeEngine) -> None:
+async def test_pings_keep_our_requests_alive(client: EngineClient, engine: FakeEngine) -> None:
     await client.known()
-    await events_of(client, request(1))
-    page = await client.read_journal(0)
-    assert [line.request_id for line in page.lines] == ["req_1"]
-    assert (await client.read_journal(page.last_position)).lines == ()
     while not engine.of(Ping):
-        await client.describe()
-    assert engine.of(AckJournal) == []
+        await client.prepare(text="x")
 
 
 async def test_an_engine_that_says_more_than_asked_is_not_believed() -> None:

@@ -9,6 +9,7 @@ import pytest
 from django.core.handlers.asgi import ASGIHandler
 from django.core.signals import request_finished, request_started
 
+from controlplane.inference.lean import LeanHandler
 from controlplane.inference.resources import WithDoor
 from tests.controlplane.fake_engine import Script
 from tests.controlplane.inference.conftest import BASE, Caller, Served, running, usage_of, wait_for
@@ -35,6 +36,12 @@ def test_no_thread_and_no_signal_per_request(stack: Served, http: httpx.Client, 
             signal.disconnect(dispatch_uid="count")
     assert {thread.name for thread in during - before if not thread.name.startswith("client")} == set()
     assert signals == []
+
+
+def test_a_server_without_the_door_says_so(caller: Caller) -> None:
+    with running(WithDoor(LeanHandler("controlplane.inference.door_urls")), lifespan="off") as url:
+        response = httpx.get(f"{url}/v1/models", headers=caller.headers)
+    assert (response.status_code, response.json()["error"]["code"]) == (503, "no_door")
 
 
 @pytest.fixture

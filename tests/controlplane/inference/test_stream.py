@@ -11,7 +11,7 @@ from controlplane.inference.run import Run
 from controlplane.inference.sse import DONE, PING, events
 from engine.protocol import EngineError
 from tests.controlplane.fake_engine import Script
-from tests.controlplane.inference.conftest import BASE, Caller, Served, usage_of
+from tests.controlplane.inference.conftest import BASE, Caller, Served, usage_of, wait_for
 
 HELLO = [{"role": "user", "content": "hello"}]
 BODY = {"model": BASE, "messages": HELLO, "stream": True}
@@ -112,6 +112,17 @@ def test_sdk_raises_what_broke_the_stream(stack: Served, client: openai.OpenAI) 
     with pytest.raises(openai.APIError) as caught:
         list(stream)
     assert caught.value.code == "device_lost"
+
+
+def test_a_stream_that_waits_long_is_opened_before_its_first_event(
+    stack: Served, client: openai.OpenAI, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controlplane.inference.services.FIRST_EVENT_SECONDS", 0.05)
+    stack.engine.script = Script(hang_after=0)
+    stream = client.chat.completions.create(model=BASE, messages=HELLO, stream=True)
+    assert next(stream).choices[0].delta.role == "assistant"
+    stream.close()
+    wait_for(lambda: usage_of(caller), "the settlement")
 
 
 async def test_keep_alive_is_a_comment_between_frames() -> None:
