@@ -27,16 +27,16 @@ demo:  ## tell the whole story without hands, in a throw-away home
 
 test:  ## every test, against real PostgreSQL and Valkey, with a real browser
 	$(SETUP) --dev --browser
-	$(RUN) -m pytest $(PYTEST)
+	$(RUN) -m pytest -rs $(PYTEST)
 
 check:  ## style, types, import contracts, schema, migrations, frontend
 	$(SETUP) --dev
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
-	.venv/bin/lint-imports
+	PYTHONPATH=platform .venv/bin/lint-imports
 	$(RUN) manage.py spectacular --fail-on-warn --validate --file /dev/null
-	$(RUN) manage.py makemigrations --check --dry-run
+	$(RUN) -m pytest tests/controlplane/test_migrations.py
 	$(NPM) run typecheck
 	$(NPM) run lint
 	$(NPM) run test

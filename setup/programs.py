@@ -24,13 +24,13 @@ def run(
     *,
     cwd: Path = ROOT,
     env: dict[str, str] | None = None,
-    count: str | None = None,
+    count: tuple[str, ...] = (),
     total: int = 0,
     remedy: str = "",
 ) -> None:
     """Raises SetupProblem with the last lines of output unless the program ends with 0.
 
-    count, total: how often a line starting with `count` is expected, for the bar. pip's `--progress-bar raw` fills the
+    count, total: how many lines starting with one of `count` are expected, for the bar. pip's `--progress-bar raw` fills the
     bar for the file under way when no count is given.
     """
     program = subprocess.Popen(
@@ -55,7 +55,7 @@ def succeeds(command: Sequence[str | Path]) -> bool:
     return done.returncode == 0
 
 
-def _follow(line: Line, program: subprocess.Popen[str], count: str | None, total: int) -> deque[str]:
+def _follow(line: Line, program: subprocess.Popen[str], count: tuple[str, ...], total: int) -> deque[str]:
     lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(program, lines), daemon=True).start()
     tail: deque[str] = deque(maxlen=KEPT_LINES)
@@ -74,7 +74,7 @@ def _follow(line: Line, program: subprocess.Popen[str], count: str | None, total
         elif text:
             tail.append(text)
             note = text.strip()
-            done += bool(count and text.startswith(count))
+            done += text.startswith(count)
         line.show(note, done, total)
 
 

@@ -71,4 +71,4 @@ def _install_cpu_build(line: Line, torch: str) -> str:
 
 
 def _pip(line: Line, *arguments: str) -> None:
-    run(line, [*PIP, "install", "--progress-bar", "raw", *arguments], remedy=OFFLINE)
+    run(line, [*PIP, "install", "--no-compile", "--progress-bar", "raw", *arguments], remedy=OFFLINE)
