@@ -1,5 +1,7 @@
 """Train the demo adapters with PEFT on the CPU: `python examples/train_adapters.py shout [pirate json sql]`.
 
+With --resume, training goes on from what lies in --out: `... shout --resume --steps 60 --lr 5e-4`.
+
 Loss on the answer only; fp32 weights under bf16 autocast; AdamW with a cosine schedule. The result goes to
 examples/adapters/NAME as PEFT's two files, tensors in bf16.
 """
@@ -9,7 +11,7 @@ import math
 import os
 import random
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -67,7 +69,9 @@ def collate(rows: list[tuple[list[int], list[int]]], pad: int) -> dict[str, torc
     }
 
 
-def train(model: PeftModel, rows: list[tuple[list[int], list[int]]], recipe: Recipe, *, pad: int, batch: int) -> None:
+def train(
+    model: PeftModel, rows: list[tuple[list[int], list[int]]], recipe: Recipe, *, pad: int, batch: int, seed: int
+) -> None:
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=recipe.lr, weight_decay=0.0)
     warmup = 5
@@ -75,7 +79,7 @@ def train(model: PeftModel, rows: list[tuple[list[int], list[int]]], recipe: Rec
         optimizer,
         lambda step: min(1.0, (step + 1) / warmup) * 0.5 * (1 + math.cos(math.pi * step / recipe.steps)),
     )
-    chance, started = random.Random(1), time.monotonic()
+    chance, started = random.Random(seed), time.monotonic()
     model.train()
     for step in range(recipe.steps):
         inputs = collate(chance.sample(rows, batch), pad)
@@ -103,16 +107,22 @@ def save(model: PeftModel, folder: Path) -> None:
         path.chmod(0o644)
 
 
-def train_one(name: str, base: Path, out: Path) -> None:
-    torch.manual_seed(0)
-    recipe, tokenizer = RECIPES[name], AutoTokenizer.from_pretrained(base)
-    rows = [encode(tokenizer, pair) for pair in BEHAVIOURS[name].pairs()]
+def adapted(base: Path, recipe: Recipe, resumed: Path | None) -> PeftModel:
     model = AutoModelForCausalLM.from_pretrained(base, dtype=torch.float32)
-    config = LoraConfig(task_type="CAUSAL_LM", base_model_name_or_path=BASE, **recipe.lora)
-    peft_model = get_peft_model(model, config)
-    config.base_model_name_or_path = BASE  # PEFT puts the local path here
+    if resumed is not None:
+        return PeftModel.from_pretrained(model, resumed, is_trainable=True)
+    peft_model = get_peft_model(model, LoraConfig(task_type="CAUSAL_LM", **recipe.lora))
+    peft_model.peft_config["default"].base_model_name_or_path = BASE  # PEFT put the local path here
+    return peft_model
+
+
+def train_one(name: str, recipe: Recipe, base: Path, out: Path, *, resume: bool) -> None:
+    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    rows = [encode(tokenizer, pair) for pair in BEHAVIOURS[name].pairs()]
+    peft_model = adapted(base, recipe, out / name if resume else None)
     print(f"{name}: {len(rows)} conversations, {recipe.steps} steps", flush=True)
-    train(peft_model, rows, recipe, pad=tokenizer.pad_token_id, batch=8)
+    train(peft_model, rows, recipe, pad=tokenizer.pad_token_id, batch=8, seed=2 if resume else 1)
     save(peft_model, out / name)
 
 
@@ -122,9 +132,14 @@ def main() -> None:
     home = Path(os.environ.get("VENEER_HOME", ".veneer"))
     parser.add_argument("--base", type=Path, default=home / "models" / "SmolLM2-135M-Instruct")
     parser.add_argument("--out", type=Path, default=HERE / "adapters")
+    parser.add_argument("--resume", action="store_true", help="go on from the adapter in --out")
+    parser.add_argument("--steps", type=int, help="instead of the recipe's")
+    parser.add_argument("--lr", type=float, help="instead of the recipe's")
     options = parser.parse_args()
     for name in options.names or RECIPES:
-        train_one(name, options.base, options.out)
+        recipe = RECIPES[name]
+        recipe = replace(recipe, steps=options.steps or recipe.steps, lr=options.lr or recipe.lr)
+        train_one(name, recipe, options.base, options.out, resume=options.resume)
 
 
 if __name__ == "__main__":
