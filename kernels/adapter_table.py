@@ -32,8 +32,8 @@ class AdapterTable:
         rank = a.shape[0]
         assert a.shape == (rank, self.in_features), f"A is {tuple(a.shape)}"
         assert b.shape == (self.outs[piece], rank), f"B is {tuple(b.shape)}"
-        kept_a = a.to(self.device, self.dtype, copy=True).contiguous()
-        kept_b = b.to(self.device, self.dtype).t().clone(memory_format=torch.contiguous_format)
+        kept_a = a.detach().to(self.device, self.dtype, copy=True).contiguous()
+        kept_b = b.detach().to(self.device, self.dtype).t().clone(memory_format=torch.contiguous_format)
         self.weights[slot, piece] = (kept_a, kept_b, scaling)
         self.pointers[slot, piece] = torch.tensor([kept_a.data_ptr(), kept_b.data_ptr()], device=self.device)
         self.ranks[slot, piece] = rank
