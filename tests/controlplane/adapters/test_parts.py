@@ -68,7 +68,7 @@ slices = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(slices)
 def test_parts_in_any_order_twice_and_with_kills_between(
     cast: Cast, monkeypatch: pytest.MonkeyPatch, sent: list[tuple[int, int, str]]
@@ -97,14 +97,15 @@ def _killed(*_: Any) -> None:
 
 
 def _complete(version: AdapterVersion, acknowledged: set[int]) -> None:
-    """The client resumes from what it was told, and the digest closes it."""
-    gaps = sorted(set(range(len(CONTENT))) - acknowledged)
-    if gaps:
-        with pytest.raises(Conflict) as refused:
-            finish_upload(tenant=version.tenant, actor="usr_x", version_id=version.id)
-        assert refused.value.code == "upload_incomplete"
-    for at in reversed(gaps):
-        store(version, CONTENT[at : at + 1], at)
+    """The client resumes from what it is told is missing, last first, and the digest closes it."""
+    with pytest.raises(Conflict) as refused:
+        finish_upload(tenant=version.tenant, actor="usr_x", version_id=version.id)
+    missing = refused.value.details["missing"]
+    assert missing.pop("adapter_config.json") == [(0, len(CONFIG))]
+    gaps = missing.pop(WEIGHTS, [])
+    assert {at for start, end in gaps for at in range(start, end)} == set(range(len(CONTENT))) - acknowledged
+    for first, end in reversed(gaps):
+        store(version, CONTENT[first:end], first)
     store(version, CONFIG, 0, "adapter_config.json")
     assert finish_upload(tenant=version.tenant, actor="usr_x", version_id=version.id).state == "checking"
 

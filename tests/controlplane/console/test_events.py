@@ -8,7 +8,9 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth import logout
 from django.http import HttpRequest
 from django.test import Client
+from redis.exceptions import ConnectionError as RedisConnectionError
 
+from controlplane import events
 from controlplane.asgi import application
 from controlplane.console import consumer
 from controlplane.console.consumer import GONE, is_own_origin
@@ -125,3 +127,15 @@ async def test_what_a_page_says_is_ignored(sockets: list[WebSocket]) -> None:
 def test_an_origin_without_a_host_is_nobodys() -> None:
     assert not is_own_origin({"headers": [(b"origin", b"")]})
     assert not is_own_origin({"headers": [(b"host", b""), (b"origin", b"")]})
+
+
+async def test_a_channel_layer_that_is_away_costs_a_warning_only(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Away:
+        async def group_send(self, *_: Any) -> None:
+            raise RedisConnectionError("connection refused")
+
+    monkeypatch.setattr(events, "get_channel_layer", Away)
+    await publish_async(tenant_id="ten_1", event="key.changed", data={})
+    assert [record.getMessage() for record in caplog.records] == ["event key.changed not published: connection refused"]
