@@ -30,8 +30,8 @@ def run(
 ) -> None:
     """Raises SetupProblem with the last lines of output unless the program ends with 0.
 
-    count, total: how many lines starting with one of `count` are expected, for the bar. pip's `--progress-bar raw` fills
-    the bar for the file under way when no count is given.
+    count, total: how many lines starting with one of `count` are expected, for the bar. Without them pip's
+    `--progress-bar raw` fills the bar for the file under way.
     """
     program = subprocess.Popen(
         [str(part) for part in command], cwd=cwd, env=os.environ | (env or {}),
