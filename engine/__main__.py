@@ -24,7 +24,7 @@ from engine.models.runner import load_runner
 from engine.models.weights import ModelError
 from engine.protocol import Description
 from engine.scheduling.admission import Limits
-from engine.server import AddressError, Server
+from engine.server import AddressError, Server, check_address
 
 log = logging.getLogger("engine")
 
@@ -45,13 +45,13 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _server(config: EngineConfig) -> Server:
-    # The journal first: its lock says that no other engine runs here, before gigabytes are read.
+    # The cheap refusals first, before gigabytes are read.
+    check_address(config.url)
     journal = Journal(config.home)
     if journal.closed_at_start:
         log.warning("requests that the last process left open were ended", extra={"count": journal.closed_at_start})
-    base = BaseShape.from_config_file(config.model)
     runner = load_runner(config)
-    info = runner.info
+    info, base = runner.info, BaseShape.from_config_file(config.model)
     tokenizer = Tokenizer(config.model, vocab_size=info.vocab_size, context_len=info.context_len)
     adapters = AdapterPool(
         runner.bank, config.adapter_slots, adapter_loader(base, AdapterLimits(max_rank=config.max_rank))

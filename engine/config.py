@@ -39,6 +39,8 @@ class EngineConfig:
             value: int = getattr(self, name)
             if value < 1:
                 raise ValueError(f"{name} is {value}: it must be at least 1")
+        if self.threads < 0:
+            raise ValueError(f"threads is {self.threads}: it must be 0 (all cores) or more")
         if self.kv_pool_tokens % self.page_size:
             raise ValueError(
                 f"kv_pool_tokens ({self.kv_pool_tokens}) must be a multiple of page_size ({self.page_size})"

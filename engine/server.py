@@ -4,7 +4,6 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import urlsplit
@@ -177,6 +176,16 @@ class Server:
         self._context.term()
 
 
+def check_address(url: str) -> None:
+    """Raises AddressError where an engine may not listen there, or another one does."""
+    parts = urlsplit(url)
+    if parts.scheme == "ipc":
+        if _is_listening(_socket_path(url)):
+            raise AddressError(f"another engine listens at {url}: stop it, or use another --url")
+    elif parts.scheme != "tcp" or parts.hostname not in ("127.0.0.1", "localhost", "::1"):
+        raise AddressError(f"url is {url}: use ipc://PATH, or tcp://127.0.0.1:PORT (this wire has no encryption)")
+
+
 def _ref_of(frame: bytes) -> str:
     """Whatever id a frame names, however wrong the rest of it is, so that its sender can tell what failed."""
     try:
@@ -194,15 +203,12 @@ def _listen(context: "zmq.Context[zmq.Socket[bytes]]", url: str) -> "zmq.Socket[
     router.setsockopt(zmq.ROUTER_HANDOVER, 1)
     router.setsockopt(zmq.SNDHWM, MAX_UNSENT_FRAMES)
     router.setsockopt(zmq.MAXMSGSIZE, MAX_FRAME_BYTES)
-    parts = urlsplit(url)
-    bind: Callable[[], object] = lambda: router.bind(url)  # noqa: E731 - one of two ways to bind
+    check_address(url)
     try:
-        if parts.scheme == "ipc":
+        if url.startswith("ipc://"):
             _bind_private(router, url)
-        elif parts.scheme == "tcp" and parts.hostname in ("127.0.0.1", "localhost", "::1"):
-            bind()
         else:
-            raise AddressError(f"url is {url}: use ipc://PATH, or tcp://127.0.0.1:PORT (this wire has no encryption)")
+            router.bind(url)
     except zmq.ZMQError as error:
         raise AddressError(f"url {url} cannot be listened at: {error}") from error
     return router
@@ -212,10 +218,7 @@ def _bind_private(router: "zmq.Socket[bytes]", url: str) -> None:
     """Only this user may connect. A socket file that a killed engine left behind is replaced; a live one is not."""
     path = _socket_path(url)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if path.exists():
-        if _is_listening(path):
-            raise AddressError(f"another engine listens at {url}: stop it, or use another --url")
-        path.unlink()
+    path.unlink(missing_ok=True)
     router.bind(url)
     path.chmod(0o600)
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -28,7 +29,7 @@ from engine.protocol import (
     TokenEvent,
     encode_request,
 )
-from engine.server import AddressError, Server
+from engine.server import SILENCE_SECONDS, AddressError, Server
 from tests.engine.toy import Toy, expected_tokens, greedy, talkative, toy_adapter, toy_engine, toy_server
 from tests.engine.wire import Gateway, gateway, is_last
 
@@ -173,17 +174,27 @@ def test_a_gateway_that_is_gone_has_its_requests_aborted(served: Served, client:
 
 
 def test_a_silent_gateway_has_its_requests_aborted(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module, "SILENCE_SECONDS", 0.3)
-    slow(served)
+    now = 1000.0
+    monkeypatch.setattr(server_module, "time", SimpleNamespace(monotonic=lambda: now))
+    gate = threading.Event()
+    served.toy.model.fault = lambda batch: (gate.wait(20), None)[1]
     with gateway(served.url) as silent, gateway(served.url) as pinging:
-        silent.send(endless("silent"))
-        pinging.send(endless("pinging"))
-        while not journaled(served):
-            pinging.send(Ping())
-            time.sleep(0.05)
-        assert journaled(served) == [("silent", "cancelled")]
+        for client, name in ((silent, "silent"), (pinging, "pinging")):
+            client.send(endless(name))
+            client.ask(Describe("c"))
+        now += SILENCE_SECONDS - 1
+        pinging.send(Ping())
+        pinging.ask(Describe("c"))
+        now += 2
+        pinging.ask(Describe("c"))
+        pinging.ask(Describe("c"))  # the server looks for silent ones once a turn, so by now it has
+        gate.set()
         end = silent.until(is_last)[-1]
-        assert isinstance(end, TokenEvent), "it is told, should it still listen"
+        assert isinstance(end, TokenEvent)
+        assert end.finish_reason == "cancelled", "it is told, should it still listen"
+        end = pinging.until(is_last)[-1]
+        assert isinstance(end, TokenEvent)
+        assert end.finish_reason == "length"
 
 
 @pytest.mark.parametrize(
