@@ -38,6 +38,11 @@ class Home:
     def stack_file(self) -> Path:
         return self.run / "stack.json"
 
+    @property
+    def adapters_seeded(self) -> Path:
+        """There once the demo adapters have been uploaded."""
+        return self.path / "adapters-seeded"
+
     def prepare(self) -> None:
         """Make the folders. Raises StackProblem when the home cannot be written or the disk is nearly full."""
         try:

@@ -27,9 +27,9 @@ class Stack:
 
     def start(self) -> None:
         """Raises StackProblem or StopRequested; then `stop()` is still to be called."""
-        self._start_stores()
         engine_took = Stopwatch()
         self.supervisor.start(self._blueprint.engine())  # loads its model while the database is prepared
+        self._start_stores()
         self._prepare_database()
         took = Stopwatch()
         names = [child.name for child in (*self._blueprint.workers(), *self._blueprint.web())]
@@ -52,7 +52,16 @@ class Stack:
         self._remove_socket()
         say(f"stopped ({took})")
 
-    def run_command(self, *arguments: str) -> None:
+    def seed_adapters(self) -> None:
+        """Once per home: whoever deletes a demo adapter later does not get it back."""
+        stamp = self._blueprint.home.adapters_seeded
+        if not stamp.exists():
+            took = Stopwatch()
+            self._run_command("seed_adapters")
+            stamp.touch()
+            say(f"demo adapters uploaded and checked ({took})")
+
+    def _run_command(self, *arguments: str) -> None:
         """A management command against the running stack. Raises StackProblem unless it ends well."""
         self.supervisor.run_task(self._blueprint.manage(*arguments))
 
@@ -71,7 +80,7 @@ class Stack:
 
     def _prepare_database(self) -> None:
         took = Stopwatch()
-        self.run_command("prepare_home", *(("--demo-data",) if self._blueprint.options.demo_data else ()))
+        self._run_command("prepare_home", *(("--demo-data",) if self._blueprint.options.demo_data else ()))
         say(f"database migrated, accounts in place ({took})")
 
     def _on_change(self, pids: dict[str, int]) -> None:

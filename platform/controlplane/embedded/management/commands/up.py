@@ -45,7 +45,7 @@ class Command(BaseCommand):
             try:
                 stack.start()
                 if demo_data:
-                    stack.run_command("seed_adapters")
+                    stack.seed_adapters()
                 stack.announce()
                 show(banner(chosen, blueprint.credentials))
                 stack.supervisor.watch()
