@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from msgspec import to_builtins
 from torch import Tensor
 
 from engine.adapters.pool import AdapterPool
@@ -202,6 +203,7 @@ class Engine:
         del self._live[sequence.request_id]
         self._scheduler.end(sequence, keep_pages=True)
         self._journal.end(sequence.request_id, usage, reason)
+        _log_end(sequence, usage, reason)
         self._events.append(TokenEvent(sequence.request_id, text, tokens, reason, usage))
 
     def _fail(self, request: _Request, code: str, message: str, *, permanent: bool) -> None:
@@ -209,6 +211,7 @@ class Engine:
         del self._live[sequence.request_id]
         self._scheduler.end(sequence, keep_pages=False)
         self._journal.end(sequence.request_id, usage, f"error:{code}")
+        _log_end(sequence, usage, f"error:{code}")
         param = "adapter" if code == "adapter_unavailable" else None
         self._events.append(EngineError(sequence.request_id, code, message, param, permanent, usage))
 
@@ -236,6 +239,12 @@ class Engine:
         self._journal_fails = False
         events, self._events = self._events, []
         return events
+
+
+def _log_end(sequence: Sequence, usage: Usage, reason: str) -> None:
+    version = sequence.adapter.version if sequence.adapter else None
+    fields = {"request_id": sequence.request_id, "tenant": sequence.tenant, "adapter_version": version}
+    log.info("request ended", extra={**fields, "finish_reason": reason, **to_builtins(usage)})
 
 
 def _usage(sequence: Sequence) -> Usage:

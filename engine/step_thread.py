@@ -56,10 +56,11 @@ class StepThread:
         """Abort all that this gateway asked for. why: for the log, such as "is unreachable"."""
         self._commands.put(Forget(gateway, why))
 
-    def stop(self, timeout: float) -> None:
-        """End open requests, deliver the last events, end the thread."""
+    def stop(self, timeout: float) -> bool:
+        """End open requests, deliver the last events, end the thread. False: it did not end in time."""
         self._commands.put(_Stop())
         self._thread.join(timeout)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         try:
