@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.console.site import Person, Site, running_site
 
+expect.set_options(timeout=20_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 INDEX = Path(__file__).resolve().parents[2] / "frontend" / "dist" / "index.html"

@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Card, Collapse, Group, Menu, Stack, Text, Title } from "@mantine/core";
+import { ActionIcon, Button, Card, Group, Menu, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import {
   IconArrowsSplit2,
@@ -62,9 +62,7 @@ export function AdapterCard({ adapter, canWrite }: Props) {
       {newest?.state === "rejected" && newest.report && (
         <CheckReport report={newest.report} number={newest.number} />
       )}
-      <Collapse expanded={open}>
-        <VersionTable adapter={adapter} versions={versions} canWrite={canWrite} />
-      </Collapse>
+      {open && <VersionTable adapter={adapter} versions={versions} canWrite={canWrite} />}
     </Card>
   );
 }

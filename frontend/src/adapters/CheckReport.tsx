@@ -8,6 +8,7 @@ export function CheckReport({ report, number }: { report: Report; number: number
   return (
     <Alert
       mt="md"
+      role="group"
       color="red"
       icon={<IconFileAlert aria-hidden />}
       title={`Version ${number} was refused: ${plural(report.problems.length, "problem")}`}

@@ -3,7 +3,7 @@ import type { Adapter } from "../api/types";
 
 const LOOKS: Record<Adapter["state"], { color: string; text: string; busy?: boolean }> = {
   empty: { color: "gray", text: "empty" },
-  uploading: { color: "yellow", text: "uploading" },
+  uploading: { color: "indigo", text: "uploading" },
   checking: { color: "blue", text: "checking", busy: true },
   ready: { color: "veneer", text: "ready" },
   rejected: { color: "red", text: "rejected" },

@@ -26,7 +26,7 @@ export function Navigation() {
     ...(session.user.is_operator ? OPERATOR_PAGES : []),
   ];
   return (
-    <nav aria-label="Pages">
+    <>
       {pages.map(({ to, label, Icon }) => (
         <NavLink
           key={to}
@@ -41,6 +41,6 @@ export function Navigation() {
           style={{ borderRadius: "var(--mantine-radius-md)" }}
         />
       ))}
-    </nav>
+    </>
   );
 }

@@ -1,4 +1,4 @@
-import { AppShell, Burger, Group, UnstyledButton, VisuallyHidden } from "@mantine/core";
+import { AppShell, Burger, Group, UnstyledButton } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { Suspense, useEffect } from "react";
 import { Link, Outlet, useLocation } from "react-router";
@@ -32,9 +32,13 @@ export function Shell() {
               size="sm"
               aria-label={open ? "Close the menu" : "Open the menu"}
             />
-            <UnstyledButton component={Link} to="/" className={classes.brand}>
+            <UnstyledButton
+              component={Link}
+              to="/"
+              className={classes.brand}
+              aria-label="Veneer: to the first page"
+            >
               <Brand />
-              <VisuallyHidden>, to the first page</VisuallyHidden>
             </UnstyledButton>
           </Group>
           <Group gap="xs" wrap="nowrap" miw={0}>
@@ -44,7 +48,7 @@ export function Shell() {
           </Group>
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar p="sm">
+      <AppShell.Navbar p="sm" aria-label="Pages">
         <Navigation />
         <LiveBadge />
       </AppShell.Navbar>

@@ -24,6 +24,7 @@ export const theme = createTheme({
   primaryColor: "veneer",
   primaryShade: { light: 8, dark: 7 },
   autoContrast: true,
+  respectReducedMotion: true,
   defaultRadius: "md",
   cursorType: "pointer",
   colors: { veneer },

@@ -1,4 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "react-router";
 import { bodyOf, createApi } from "../api/client";
 import { ApiError } from "../api/errors";
 import type { Session } from "../api/types";
@@ -31,15 +32,18 @@ export function useSignIn() {
   });
 }
 
+/** Whoever signs in next starts at their own first page, with nothing of this session left in the cache. */
 export function useSignOut() {
   const queries = useQueryClient();
+  const navigate = useNavigate();
   return useMutation({
     mutationFn: async () => {
       await createApi(null).DELETE("/api/v1/session");
     },
     onSuccess: () => {
-      queries.clear();
+      navigate("/");
       queries.setQueryData(SESSION_KEY, null);
+      queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
     },
   });
 }

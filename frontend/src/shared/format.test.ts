@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, it } from "vitest";
 import { formatBytes, formatCompact, formatCount, formatSeconds, plural } from "./numbers";
 import { formatAgo } from "./time";

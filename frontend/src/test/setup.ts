@@ -1,15 +1,15 @@
 import { afterEach, vi } from "vitest";
 
-afterEach(async () => {
-  const { cleanup } = await import("@testing-library/react");
-  cleanup();
-});
-
 /** What Mantine and the charts ask of a browser and jsdom does not have. */
 class NoObserver {
   observe() {}
   unobserve() {}
   disconnect() {}
+}
+
+if (typeof document !== "undefined") {
+  const { cleanup } = await import("@testing-library/react");
+  afterEach(cleanup);
 }
 
 vi.stubGlobal("ResizeObserver", NoObserver);

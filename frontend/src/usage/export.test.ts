@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { expect, it } from "vitest";
 import { aUsage, someNumbers } from "../test/samples";
 import { usageCsv, usageFileName } from "./export";

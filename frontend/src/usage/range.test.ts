@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { describe, expect, it } from "vitest";
 import { customRange, presetRange } from "./range";
 import { chartRows, seriesOf } from "./series";

@@ -5,6 +5,7 @@ const WEIGHTS_IN_OTHER_FORMATS = /^adapter_model.*\.(bin|pt|pth|pkl)$/;
 export interface AdapterFolder {
   /** A valid adapter name made from the folder's. */
   suggestedName: string;
+  /** The small one first, so that its faults show before the weights go up. */
   files: File[];
   ignored: string[];
 }
@@ -50,7 +51,7 @@ export function readFolder(dropped: File[]): AdapterFolder | { problem: string }
   }
   const home = config.path.slice(0, -config.file.name.length);
   const beside = entries.filter(({ file, path }) => path === home + file.name);
-  const files = adapterFiles(beside.map(({ file }) => file));
+  const files = adapterFiles(beside.map(({ file }) => file)).sort((a, b) => a.size - b.size);
   if (files.length < 2) {
     return {
       problem:

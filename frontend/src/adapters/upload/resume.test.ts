@@ -1,3 +1,4 @@
+// @vitest-environment node
 import { expect, it } from "vitest";
 import { anAdapter, aVersion } from "../../test/samples";
 import { findUnfinished } from "./resume";

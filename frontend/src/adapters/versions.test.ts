@@ -1,0 +1,58 @@
+import { renderHook } from "@testing-library/react";
+import { act } from "react";
+import { describe, expect, it } from "vitest";
+import { modelGroups } from "../playground/models";
+import { anAdapter, aVersion } from "../test/samples";
+import { useAliasForm } from "./useAliasForm";
+import { servingText, trafficShare } from "./versions";
+
+const two = [aVersion({ id: "adv_2", number: 2 }), aVersion()];
+const canary = {
+  splits: [
+    { version: 1, weight: 9 },
+    { version: 2, weight: 1 },
+  ],
+  follows_newest: false,
+};
+
+describe("what an alias serves", () => {
+  it("reads weights as shares", () => {
+    const adapter = anAdapter({ versions: two, alias: canary });
+    expect(servingText(adapter)).toBe("v1 90 % · v2 10 %");
+    expect(trafficShare(adapter, 2)).toBe(10);
+    expect(trafficShare(adapter, 3)).toBe(0);
+    expect(servingText(anAdapter({ alias: null }))).toBeNull();
+  });
+
+  it("starts the dialogue from what holds now", () => {
+    const { result } = renderHook(() => useAliasForm(anAdapter({ versions: two, alias: canary })));
+    expect(result.current.choice).toEqual({
+      follows_newest: false,
+      splits: [
+        { version: 1, weight: 90 },
+        { version: 2, weight: 10 },
+      ],
+    });
+    act(() => result.current.setMode("newest"));
+    expect(result.current.choice).toEqual({ follows_newest: true });
+    act(() => result.current.setMode("one"));
+    act(() => result.current.setMain("2"));
+    expect(result.current.choice).toEqual({
+      follows_newest: false,
+      splits: [{ version: 2, weight: 100 }],
+    });
+  });
+});
+
+it("offers the playground what the door answers to", () => {
+  const adapters = [
+    anAdapter({ versions: two }),
+    anAdapter({ name: "sql" }),
+    anAdapter({ name: "raw", alias: null, versions: [aVersion({ state: "checking" })] }),
+  ];
+  expect(modelGroups(adapters, "base")).toEqual([
+    { group: "Adapters", items: ["pirate", "sql"] },
+    { group: "Pinned versions", items: ["pirate@2", "pirate@1"] },
+    { group: "Base model", items: ["base"] },
+  ]);
+});

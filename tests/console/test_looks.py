@@ -1,0 +1,74 @@
+"""Every page, light and dark, wide and narrow: no serious accessibility fault, nothing wider than the screen."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from tests.console.conftest import new_page, sign_in
+from tests.console.site import Site
+
+pytestmark = pytest.mark.browser
+PAGES = {"/adapters": "Adapters", "/keys": "API keys", "/usage": "Usage", "/playground": "Playground"}
+
+
+def serious_faults(page: Page) -> list[str]:
+    found = Axe().run(page).response["violations"]
+    return [
+        f"{fault['id']}: {node['html']}"
+        for fault in found
+        if fault["impact"] in ("serious", "critical")
+        for node in fault["nodes"]
+    ]
+
+
+def look_at(page: Page) -> None:
+    expect(page.get_by_role("status", name="Loading")).to_have_count(0)
+    assert serious_faults(page) == []
+    width = page.viewport_size["width"] if page.viewport_size else 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_every_page_is_accessible_and_fits(browser: Browser, site: Site, scheme: str, width: int) -> None:
+    page = new_page(browser, site, scheme=scheme, width=width)
+    page.goto("/")
+    expect(page.get_by_role("heading", name="Sign in to Veneer")).to_be_visible()
+    look_at(page)
+    sign_in(page, site.acme)
+    for path, name in PAGES.items():
+        page.goto(path)
+        expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
+        assert page.title() == f"{name} · Veneer"
+        look_at(page)
+    page.context.close()
+
+
+def test_dialogues_and_the_operators_page_are_accessible(browser: Browser, site: Site) -> None:
+    page = new_page(browser, site)
+    sign_in(page, site.operator, "/")
+    expect(page.get_by_role("heading", name="Tenants")).to_be_visible()
+    look_at(page)
+    for button in ("New tenant", "Set a price", "Limits of Acme", "Give credit to Acme"):
+        page.get_by_role("button", name=button).click()
+        expect(page.get_by_role("dialog")).to_be_visible()
+        look_at(page)
+        page.get_by_role("button", name="Cancel").click()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+    page.context.close()
+
+
+def test_the_scheme_is_chosen_and_kept(page: Page, site: Site) -> None:
+    sign_in(page, site.acme)
+    page.get_by_role("button", name="Colour scheme").click()
+    page.get_by_role("menuitem", name="Dark").click()
+    root = page.locator("html")
+    expect(root).to_have_attribute("data-mantine-color-scheme", "dark")
+    page.reload()
+    expect(root).to_have_attribute("data-mantine-color-scheme", "dark")
+
+
+def test_an_unknown_address_says_so(page: Page, site: Site) -> None:
+    sign_in(page, site.acme, "/nowhere")
+    expect(page.get_by_text("No such page")).to_be_visible()
+    page.get_by_role("link", name="To the first page", exact=True).click()
+    expect(page.get_by_role("heading", name="Adapters", level=1)).to_be_visible()
