@@ -1,5 +1,6 @@
 """Brings the whole local stack up, keeps it up, takes it down."""
 
+import subprocess
 from pathlib import Path
 from tempfile import gettempdir
 
@@ -68,8 +69,7 @@ class Stack:
     def _start_stores(self) -> None:
         took = Stopwatch()
         stores = self._blueprint.stores()
-        if self._blueprint.postgres:
-            self._blueprint.postgres.initialise()
+        self._make_database()
         self.supervisor.start(*stores)
         for child in stores:
             self.supervisor.wait_ready(child.name, STORE_SECONDS)
@@ -77,6 +77,17 @@ class Stack:
             self._blueprint.postgres.wait_ready()
         _check_stores(self._blueprint.values["DATABASE_URL"], self._blueprint.values["VALKEY_URL"])
         say(f"{', '.join(child.name for child in stores) or 'DATABASE_URL, VALKEY_URL'} answer ({took})")
+
+    def _make_database(self) -> None:
+        if self._blueprint.postgres is None:
+            return
+        try:
+            self._blueprint.postgres.initialise()
+        except subprocess.CalledProcessError as exc:
+            raise StackProblem(
+                f"PostgreSQL's data folder could not be made: {exc.stderr.strip()}. "
+                "DATABASE_URL names a PostgreSQL server of your own instead."
+            ) from exc
 
     def _prepare_database(self) -> None:
         took = Stopwatch()

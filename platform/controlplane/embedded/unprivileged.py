@@ -1,7 +1,7 @@
 """How to run a program that refuses root, without adding a user or touching a folder outside our own.
 
-1. not root: as it is. 2. root, and every parent folder is o+x: as `nobody`. 3. root below a private folder: in a user
-namespace that maps us to `nobody`.
+1. not root: as it is. 2. root, and every parent folder is o+x: as `nobody`. 3. root below a private folder, or a user
+id without a name (containers run as any number, PostgreSQL wants a name): in a namespace that maps us to `nobody`.
 """
 
 import os
@@ -19,14 +19,22 @@ class Identity(NamedTuple):
 
 
 def identity_for(*folders: Path) -> Identity:
-    if os.geteuid() != 0:
+    is_root = os.geteuid() == 0
+    if not is_root and _has_name(os.geteuid()):
         return Identity([], None, None)
     nobody = pwd.getpwnam("nobody")
-    if all(_is_reachable(folder) for folder in folders):
+    if is_root and all(_is_reachable(folder) for folder in folders):
         return Identity([], nobody.pw_uid, nobody.pw_gid)
     mapped = ["unshare", "--user", f"--map-user={nobody.pw_uid}", f"--map-group={nobody.pw_gid}"]
     # Changing identity forgets the parent-death signal that the supervisor had set: set it again.
     return Identity([*mapped, "setpriv", "--pdeathsig", "KILL"], None, None)
+
+
+def _has_name(uid: int) -> bool:
+    try:
+        return bool(pwd.getpwuid(uid).pw_name)
+    except KeyError:
+        return False
 
 
 def _is_reachable(folder: Path) -> bool:
