@@ -15,6 +15,5 @@ def prepare_model() -> None:
     # It draws its own progress bars.
     done = subprocess.run([PYTHON, "-m", "engine.models.demo_model", "--home", home()], cwd=ROOT, check=False)
     if done.returncode:
-        line.fail()
         raise SetupProblem("the base model could not be prepared; VENEER_MODEL=<folder> uses one of your own instead.")
     line.finish(MODEL_NAME)

@@ -12,29 +12,31 @@ from setup.stamps import digest_of_files, is_done, mark_done
 from setup.terminal import Line
 
 PIP = (str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input")
+OLDEST_PIP = "pip>=24.1"
 OFFLINE = "Is the package registry reachable? pip's own settings (`pip config list`) say which one is asked."
 
 
 def make_venv() -> None:
     """Raises SetupProblem when this Python can make none."""
-    if PYTHON.exists() and succeeds([*PIP, "--version"]):
+    if is_done("venv", OLDEST_PIP) and PYTHON.exists():
         return
     line = Line("virtual env")
-    shutil.rmtree(VENV, ignore_errors=True)
-    if not succeeds([sys.executable, "-m", "venv", VENV]):
-        _make_venv_without_ensurepip(line)
+    if not succeeds([*PIP, "--version"]):
+        shutil.rmtree(VENV, ignore_errors=True)
+        if not succeeds([sys.executable, "-m", "venv", VENV]):
+            _make_venv_without_ensurepip()
     # Older ones have no progress that we could show.
-    run(line, [*PIP, "install", "--quiet", "--upgrade", "pip>=24.1"], remedy=OFFLINE)
+    run(line, [*PIP, "install", "--quiet", "--upgrade", OLDEST_PIP], remedy=OFFLINE)
+    mark_done("venv", OLDEST_PIP)
     line.finish(f"Python {sys.version.split()[0]}")
 
 
-def _make_venv_without_ensurepip(line: Line) -> None:
+def _make_venv_without_ensurepip() -> None:
     """Debian keeps ensurepip in python3-venv; a pip outside can stand in for it."""
     made = succeeds([sys.executable, "-m", "venv", "--without-pip", "--clear", VENV])
     if made and succeeds([sys.executable, "-m", "pip", "--python", PYTHON, "install", "--quiet", "pip"]):
         return
     shutil.rmtree(VENV, ignore_errors=True)
-    line.fail()
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     raise SetupProblem(
         f"{sys.executable} cannot make a virtual environment: its venv module or pip is missing. "

@@ -43,8 +43,7 @@ def run(
         program.kill()
         raise
     if program.wait():
-        line.fail()
-        raise SetupProblem("\n".join([*tail, f"`{Path(command[0]).name}` failed. {remedy}".rstrip()]))
+        raise SetupProblem("\n".join([*tail, f"{line.title}: `{Path(command[0]).name}` failed. {remedy}".rstrip()]))
 
 
 def succeeds(command: Sequence[str | Path]) -> bool:

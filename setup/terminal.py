@@ -11,7 +11,7 @@ class Line:
     """The line of the step that is running. `total` = 0: no bar, only what it is at."""
 
     def __init__(self, title: str) -> None:
-        self._title = title
+        self.title = title
         self._start = time.monotonic()
         self._last_logged = self._start
         self._is_terminal = sys.stdout.isatty()
@@ -25,21 +25,17 @@ class Line:
         if self._is_terminal:
             filled = int(share * BAR_WIDTH)
             bar = f"[{'#' * filled}{'.' * (BAR_WIDTH - filled)}] {share:4.0%} " if total else ""
-            text = f"  {self._title:<18} {bar}{self.seconds:5.0f} s  {note}"
+            text = f"  {self.title:<18} {bar}{self.seconds:5.0f} s  {note}"
             print(f"\r\033[K{text[:110]}", end="", flush=True)
         elif time.monotonic() - self._last_logged > LOG_INTERVAL:
             self._last_logged = time.monotonic()
             print(
-                f"  {self._title:<18} {f'{share:.0%}, ' if total else ''}{self.seconds:.0f} s: {note[:80]}", flush=True
+                f"  {self.title:<18} {f'{share:.0%}, ' if total else ''}{self.seconds:.0f} s: {note[:80]}", flush=True
             )
 
     def finish(self, note: str = "") -> None:
         self._clear()
-        print(f"  {self._title:<18} {self.seconds:5.1f} s  {note}".rstrip(), flush=True)
-
-    def fail(self) -> None:
-        self._clear()
-        print(f"  {self._title:<18} failed after {self.seconds:.1f} s", flush=True)
+        print(f"  {self.title:<18} {self.seconds:5.1f} s  {note}".rstrip(), flush=True)
 
     def _clear(self) -> None:
         if self._is_terminal:
