@@ -39,11 +39,23 @@ struct alignas(ALIGN) Scratch {
     int seen[MAX_ROWS];
 };
 
-template <class P>
-void decode_tile(Scratch &s, const Geometry &g, const P *k, const P *v, int width) {
-    for (int64_t d = 0; d < g.dim; d++) store16(s.k[d], load(k + d * g.page_size, width));
-    for (int j = 0; j < width; j++)
-        for (int64_t d = 0; d < g.dim; d += LANES) store16(s.v[j] + d, load(v + j * g.dim + d, int(g.dim - d)));
+// WHOLE: sixteen keys and a head size that is a multiple of sixteen, so that no load needs a bound.
+template <bool WHOLE, class P>
+INLINE void decode(Scratch &s, const Geometry &g, const P *k, const P *v, int width) {
+    for (int64_t d = 0; d < g.dim; d++) {
+        const P *from = k + d * g.page_size;
+        store16(s.k[d], WHOLE ? load16(from) : load(from, width));
+    }
+    for (int j = 0; j < (WHOLE ? LANES : width); j++)
+        for (int64_t d = 0; d < g.dim; d += LANES) {
+            const P *from = v + j * g.dim + d;
+            store16(s.v[j] + d, WHOLE ? load16(from) : load(from, int(g.dim - d)));
+        }
+}
+
+template <class P> void decode_tile(Scratch &s, const Geometry &g, const P *k, const P *v, int width) {
+    if (width == LANES && g.dim % LANES == 0) return decode<true>(s, g, k, v, width);
+    decode<false>(s, g, k, v, width);
 }
 
 template <int R> INLINE void scores(const Scratch &s, int row, int64_t dim, f32x16 *out) {
@@ -66,7 +78,7 @@ INLINE void fold(Scratch &s, int row, f32x16 score, f32x16 v_scale, int visible)
     score = seen ? score : all(NEVER);
     float top = max16(score), best = top > s.best[row] ? top : s.best[row];
     f32x16 weight = seen ? exp16(score - best) : all(0.0f);
-    s.shrink[row] = exp1(s.best[row] - best);
+    s.shrink[row] = best == s.best[row] ? 1.0f : exp1(s.best[row] - best);
     s.total[row] = s.total[row] * s.shrink[row] + sum16(weight);
     s.best[row] = best;
     store16(s.weight[row], seen ? weight * v_scale : all(0.0f));
@@ -133,8 +145,8 @@ void attend(Scratch &s, const Geometry &g, const Pages<P> &pages, const float *q
         decode_tile(s, g, pages.k + head * g.dim * g.page_size + at, pages.v + (head * g.page_size + at) * g.dim, width);
         f32x16 k_scale = all(g.scale), v_scale = all(1.0f);
         if (pages.k_scale) {
-            k_scale *= load(pages.k_scale + head * g.page_size + at, width);
-            v_scale = load(pages.v_scale + head * g.page_size + at, width);
+            k_scale *= E4M3_UNIT * load(pages.k_scale + head * g.page_size + at, width);
+            v_scale = E4M3_UNIT * load(pages.v_scale + head * g.page_size + at, width);
         }
         tile(s, g, rows, k_scale, v_scale, base, width);
         base += whole;

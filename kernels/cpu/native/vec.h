@@ -18,6 +18,7 @@ typedef uint8_t u8x16 __attribute__((vector_size(16)));
 
 constexpr int LANES = 16;
 constexpr int ALIGN = 64;
+constexpr float E4M3_UNIT = 256.0f;  // half precision has 8 more exponents below 1 than e4m3
 
 struct bf16 { uint16_t bits; };
 struct e4m3 { uint8_t bits; };
@@ -55,24 +56,24 @@ INLINE f32x16 load16(const bf16 *from) {
     return bits_as<f32x16>(__builtin_convertvector(raw, u32x16) << 16);
 }
 
-// A code without its scale. Through half precision where the machine has it: there, e4m3's subnormals are exact and
+// A code without its scale, in units of E4M3_UNIT: the caller has a scale to multiply by anyway. Through half precision where the machine has it: there, e4m3's subnormals are exact and
 // full speed, while as float32 bit patterns they would be denormal operands.
 INLINE f32x16 load16(const e4m3 *from) {
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__F16C__)
     __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i *>(from)));
     __m256i half = _mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16(int16_t(0xbfff)));
-    return (f32x16)_mm512_cvtph_ps(half) * 256.0f;
+    return (f32x16)_mm512_cvtph_ps(half);
 #elif defined(__AVX2__) && defined(__F16C__)
     __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i *>(from)));
     __m256i half = _mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16(int16_t(0xbfff)));
     struct { __m256 low, high; } pair = {_mm256_cvtph_ps(_mm256_castsi256_si128(half)),
                                          _mm256_cvtph_ps(_mm256_extracti128_si256(half, 1))};
-    return bits_as<f32x16>(pair) * 256.0f;
+    return bits_as<f32x16>(pair);
 #else
     u8x16 raw;
     std::memcpy(&raw, from, sizeof raw);
     u32x16 wide = __builtin_convertvector(raw, u32x16);
-    return bits_as<f32x16>(((wide & 0x80) << 24) | ((wide & 0x7f) << 20)) * 0x1p120f;
+    return bits_as<f32x16>(((wide & 0x80) << 24) | ((wide & 0x7f) << 20)) * 0x1p112f;
 #endif
 }
 
@@ -103,21 +104,26 @@ template <class T> INLINE void store(T *to, f32x16 value, int count) {
     std::memcpy(to, padded, count * sizeof(T));
 }
 
+typedef float f32x8 __attribute__((vector_size(32)));
+typedef float f32x4 __attribute__((vector_size(16)));
+
+// Halves against halves, down to four: one order, whatever the instruction set.
+template <class Fold> INLINE float fold16(f32x16 value, Fold fold) {
+    struct Eights { f32x8 low, high; };
+    struct Fours { f32x4 low, high; };
+    const Eights eights = bits_as<Eights>(value);
+    const Fours fours = bits_as<Fours>(fold(eights.low, eights.high));
+    const f32x4 four = fold(fours.low, fours.high);
+    const f32x4 pair = fold(four, __builtin_shufflevector(four, four, 2, 3, 0, 1));
+    return fold(pair, __builtin_shufflevector(pair, pair, 1, 0, 3, 2))[0];
+}
+
 INLINE float sum16(f32x16 value) {
-    float a[8], out[LANES];
-    store16(out, value);
-    for (int i = 0; i < 8; i++) a[i] = out[i] + out[i + 8];
-    for (int i = 0; i < 4; i++) a[i] += a[i + 4];
-    return (a[0] + a[2]) + (a[1] + a[3]);
+    return fold16(value, [](auto a, auto b) __attribute__((always_inline)) { return a + b; });
 }
 
 INLINE float max16(f32x16 value) {
-    float a[8], out[LANES];
-    store16(out, value);
-    for (int i = 0; i < 8; i++) a[i] = out[i] > out[i + 8] ? out[i] : out[i + 8];
-    for (int i = 0; i < 4; i++) a[i] = a[i] > a[i + 4] ? a[i] : a[i + 4];
-    float low = a[0] > a[2] ? a[0] : a[2], high = a[1] > a[3] ? a[1] : a[3];
-    return low > high ? low : high;
+    return fold16(value, [](auto a, auto b) __attribute__((always_inline)) { return a > b ? a : b; });
 }
 
 // e^x for x <= 0 (softmax) and moderate positive x (SiLU), to about 1 ulp; below -87.3 it is 0; NaN stays NaN.

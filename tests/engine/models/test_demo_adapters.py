@@ -55,7 +55,7 @@ def weights_of(name: str, oracle: PeftModel) -> dict[tuple[int, str], LoraWeight
 @pytest.fixture(scope="module")
 def exact_runner(base_model: Path, oracle: PeftModel, tmp_path_factory: pytest.TempPathFactory):
     home = tmp_path_factory.mktemp("home")
-    config = EngineConfig(model=base_model, home=home, url="", exact=True, kv_pool_tokens=1024, threads=2)
+    config = EngineConfig(model=base_model, home=home, url="", exact=True, kv_pool_tokens=1024, threads=1)
     runner = load_runner(config)
     for slot, name in enumerate(NAMES):
         runner.bank.write(slot, weights_of(name, oracle))
@@ -69,6 +69,12 @@ def prompts(base_model: Path) -> list[tuple[str | None, list[int]]]:
     return [(name, tokenizer.encode(CHAT.format(text)).ids) for name, text in zip(names, QUESTIONS, strict=False)]
 
 
+@pytest.fixture(scope="module")
+def cases(base_model: Path, oracle: PeftModel) -> list[tuple[str | None, list[int], torch.Tensor]]:
+    """(adapter, prompt, what PEFT answers at each of its tokens)."""
+    return [(name, tokens, expected(oracle, name, tokens)) for name, tokens in prompts(base_model)]
+
+
 @torch.no_grad()
 def expected(oracle: PeftModel, name: str | None, tokens: list[int]) -> torch.Tensor:
     if name is None:
@@ -78,11 +84,10 @@ def expected(oracle: PeftModel, name: str | None, tokens: list[int]) -> torch.Te
     return oracle(torch.tensor([tokens])).logits[0]
 
 
-def test_alone_and_mixed_in_chunks_and_by_decoding(base_model, exact_runner, oracle, driver_of) -> None:
+def test_alone_and_mixed_in_chunks_and_by_decoding(exact_runner, cases, driver_of) -> None:
     driver = driver_of(exact_runner)
-    cases = prompts(base_model)
-    requests = [driver.request(tokens, None if name is None else NAMES.index(name)) for name, tokens in cases]
-    wanted = [expected(oracle, name, tokens) for name, tokens in cases]
+    requests = [driver.request(tokens, None if name is None else NAMES.index(name)) for name, tokens, _ in cases]
+    wanted = [logits for _, _, logits in cases]
     steps = [
         driver.step(*((request, 8 + i) for i, request in enumerate(requests))),
         driver.step(*((request, request.remaining_len - 2) for request in requests if request.remaining_len > 2)),
@@ -99,21 +104,20 @@ def test_alone_and_mixed_in_chunks_and_by_decoding(base_model, exact_runner, ora
     assert torch.equal(mixed, torch.cat(alone))
 
 
-def test_the_served_mode_stays_within_its_stated_tolerance(
-    base_model, exact_runner, tmp_path, oracle, driver_of
-) -> None:
-    """bf16 weights and e4m3 K/V: root mean square error below 15 % of the spread of the logits.
+def test_the_served_mode_stays_within_its_stated_tolerance(base_model, tmp_path, oracle, cases, driver_of) -> None:
+    """bf16 weights and e4m3 K/V: root mean square error below 15 % of the spread of the logits, and less than a
+    twentieth of a nat between the distributions of the next token, averaged over the prompts.
 
     Most of it is e4m3's three bits of mantissa in K. transformers in bf16, K/V included, is at 2-6 %.
     """
-    runner = load_runner(EngineConfig(model=base_model, home=tmp_path, url="", kv_pool_tokens=1024, threads=2))
+    runner = load_runner(EngineConfig(model=base_model, home=tmp_path, url="", kv_pool_tokens=1024, threads=1))
     for slot, name in enumerate(NAMES):
         runner.bank.write(slot, weights_of(name, oracle))
     driver = driver_of(runner)
-    errors, spreads = [], []
-    for name, tokens in prompts(base_model):
-        request = driver.request(tokens, None if name is None else NAMES.index(name))
-        wanted = expected(oracle, name, tokens)[-2:]
-        errors.append(driver.logits(request, [len(tokens) - 1, 1]) - wanted)
-        spreads.append(wanted.std(-1))
-    assert torch.cat(errors).pow(2).mean().sqrt() < 0.15 * torch.cat(spreads).mean()
+    requests = [driver.request(tokens, None if name is None else NAMES.index(name)) for name, tokens, _ in cases]
+    driver.step(*((request, len(request.tokens) - 1) for request in requests))
+    ours = driver.step(*((request, 1) for request in requests))
+    wanted = torch.stack([logits[-1] for _, _, logits in cases])
+    assert (ours - wanted).pow(2).mean().sqrt() < 0.15 * wanted.std(-1).mean()
+    divergence = (wanted.softmax(-1) * (wanted.log_softmax(-1) - ours.log_softmax(-1))).sum(-1)
+    assert divergence.mean() < 0.05
