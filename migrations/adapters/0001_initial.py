@@ -8,119 +8,212 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('tenants', '0003_audit_is_append_only'),
+        ("tenants", "0003_audit_is_append_only"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Adapter',
+            name="Adapter",
             fields=[
-                ('id', models.CharField(default=controlplane.adapters.models.new_adapter_id, editable=False, max_length=32, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=63)),
-                ('base_model', models.CharField(max_length=100)),
-                ('follows_newest', models.BooleanField(default=True)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('deleted_at', models.DateTimeField(null=True)),
-                ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.tenant')),
+                (
+                    "id",
+                    models.CharField(
+                        default=controlplane.adapters.models.new_adapter_id,
+                        editable=False,
+                        max_length=32,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("name", models.CharField(max_length=63)),
+                ("base_model", models.CharField(max_length=100)),
+                ("follows_newest", models.BooleanField(default=True)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("deleted_at", models.DateTimeField(null=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="tenants.tenant"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='AdapterVersion',
+            name="AdapterVersion",
             fields=[
-                ('id', models.CharField(default=controlplane.adapters.models.new_version_id, editable=False, max_length=32, primary_key=True, serialize=False)),
-                ('number', models.PositiveIntegerField()),
-                ('state', models.CharField(choices=[('uploading', 'Uploading'), ('checking', 'Checking'), ('ready', 'Ready'), ('rejected', 'Rejected'), ('deleted', 'Deleted')], default='uploading', max_length=16)),
-                ('state_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('size_bytes', models.BigIntegerField()),
-                ('digest', models.CharField(max_length=64, null=True)),
-                ('rank', models.PositiveIntegerField(null=True)),
-                ('target_modules', models.JSONField(default=list)),
-                ('uri', models.TextField(null=True)),
-                ('report', models.JSONField(null=True)),
-                ('check_attempts', models.PositiveIntegerField(default=0)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('ready_at', models.DateTimeField(null=True)),
-                ('files_released_at', models.DateTimeField(null=True)),
-                ('adapter', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='versions', to='adapters.adapter')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.tenant')),
+                (
+                    "id",
+                    models.CharField(
+                        default=controlplane.adapters.models.new_version_id,
+                        editable=False,
+                        max_length=32,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("number", models.PositiveIntegerField()),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("uploading", "Uploading"),
+                            ("checking", "Checking"),
+                            ("ready", "Ready"),
+                            ("rejected", "Rejected"),
+                            ("deleted", "Deleted"),
+                        ],
+                        default="uploading",
+                        max_length=16,
+                    ),
+                ),
+                ("state_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("size_bytes", models.BigIntegerField()),
+                ("digest", models.CharField(max_length=64, null=True)),
+                ("rank", models.PositiveIntegerField(null=True)),
+                ("target_modules", models.JSONField(default=list)),
+                ("uri", models.TextField(null=True)),
+                ("report", models.JSONField(null=True)),
+                ("check_attempts", models.PositiveIntegerField(default=0)),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("ready_at", models.DateTimeField(null=True)),
+                ("files_released_at", models.DateTimeField(null=True)),
+                (
+                    "adapter",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="versions", to="adapters.adapter"
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="tenants.tenant"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='AliasSplit',
+            name="AliasSplit",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('weight', models.PositiveIntegerField()),
-                ('adapter', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='splits', to='adapters.adapter')),
-                ('version', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='adapters.adapterversion')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("weight", models.PositiveIntegerField()),
+                (
+                    "adapter",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="splits", to="adapters.adapter"
+                    ),
+                ),
+                (
+                    "version",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="adapters.adapterversion"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='VersionFile',
+            name="VersionFile",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=64)),
-                ('size', models.BigIntegerField()),
-                ('sha256', models.CharField(max_length=64)),
-                ('version', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='files', to='adapters.adapterversion')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=64)),
+                ("size", models.BigIntegerField()),
+                ("sha256", models.CharField(max_length=64)),
+                (
+                    "version",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="files", to="adapters.adapterversion"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='UploadPart',
+            name="UploadPart",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('start', models.BigIntegerField()),
-                ('end', models.BigIntegerField()),
-                ('file', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='parts', to='adapters.versionfile')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("start", models.BigIntegerField()),
+                ("end", models.BigIntegerField()),
+                (
+                    "file",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="parts", to="adapters.versionfile"
+                    ),
+                ),
             ],
         ),
         migrations.AddConstraint(
-            model_name='adapter',
-            constraint=models.UniqueConstraint(condition=models.Q(('deleted_at', None)), fields=('tenant', 'name'), name='one_live_adapter_per_name'),
+            model_name="adapter",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("deleted_at", None)), fields=("tenant", "name"), name="one_live_adapter_per_name"
+            ),
         ),
         migrations.AddIndex(
-            model_name='adapterversion',
-            index=models.Index(fields=['digest'], name='version_digest'),
+            model_name="adapterversion",
+            index=models.Index(fields=["digest"], name="version_digest"),
         ),
         migrations.AddIndex(
-            model_name='adapterversion',
-            index=models.Index(fields=['state', 'state_at'], name='version_state'),
+            model_name="adapterversion",
+            index=models.Index(fields=["state", "state_at"], name="version_state"),
         ),
         migrations.AddConstraint(
-            model_name='adapterversion',
-            constraint=models.UniqueConstraint(fields=('adapter', 'number'), name='one_version_per_number'),
+            model_name="adapterversion",
+            constraint=models.UniqueConstraint(fields=("adapter", "number"), name="one_version_per_number"),
         ),
         migrations.AddConstraint(
-            model_name='adapterversion',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['uploading', 'checking', 'ready', 'rejected', 'deleted'])), name='version_state_is_known'),
+            model_name="adapterversion",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("state__in", ["uploading", "checking", "ready", "rejected", "deleted"])),
+                name="version_state_is_known",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='adapterversion',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'ready'), _negated=True), models.Q(('digest__isnull', False), ('rank__isnull', False), ('uri__isnull', False)), _connector='OR'), name='a_ready_version_has_content'),
+            model_name="adapterversion",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("state", "ready"), _negated=True),
+                    models.Q(("digest__isnull", False), ("rank__isnull", False), ("uri__isnull", False)),
+                    _connector="OR",
+                ),
+                name="a_ready_version_has_content",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='aliassplit',
-            constraint=models.UniqueConstraint(fields=('adapter', 'version'), name='one_split_per_version'),
+            model_name="aliassplit",
+            constraint=models.UniqueConstraint(fields=("adapter", "version"), name="one_split_per_version"),
         ),
         migrations.AddConstraint(
-            model_name='aliassplit',
-            constraint=models.CheckConstraint(condition=models.Q(('weight__gte', 1)), name='a_split_has_weight'),
+            model_name="aliassplit",
+            constraint=models.CheckConstraint(condition=models.Q(("weight__gte", 1)), name="a_split_has_weight"),
         ),
         migrations.AddConstraint(
-            model_name='versionfile',
-            constraint=models.UniqueConstraint(fields=('version', 'name'), name='one_file_per_name'),
+            model_name="versionfile",
+            constraint=models.UniqueConstraint(fields=("version", "name"), name="one_file_per_name"),
         ),
         migrations.AddConstraint(
-            model_name='uploadpart',
-            constraint=models.UniqueConstraint(fields=('file', 'start'), name='one_part_per_start'),
+            model_name="uploadpart",
+            constraint=models.UniqueConstraint(fields=("file", "start"), name="one_part_per_start"),
         ),
         migrations.AddConstraint(
-            model_name='uploadpart',
-            constraint=models.CheckConstraint(condition=models.Q(('start__gte', 0), ('start__lt', models.F('end'))), name='a_part_has_bytes'),
+            model_name="uploadpart",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("start__gte", 0), ("start__lt", models.F("end"))), name="a_part_has_bytes"
+            ),
         ),
     ]

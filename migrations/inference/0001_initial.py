@@ -5,19 +5,17 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='JournalCursor',
+            name="JournalCursor",
             fields=[
-                ('engine_id', models.CharField(max_length=64, primary_key=True, serialize=False)),
-                ('position', models.BigIntegerField(db_default=0)),
-                ('moved_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ("engine_id", models.CharField(max_length=64, primary_key=True, serialize=False)),
+                ("position", models.BigIntegerField(db_default=0)),
+                ("moved_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],
         ),
     ]

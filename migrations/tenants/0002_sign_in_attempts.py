@@ -4,23 +4,24 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('tenants', '0001_initial'),
+        ("tenants", "0001_initial"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='SignInAttempts',
+            name="SignInAttempts",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('account', models.CharField(max_length=64)),
-                ('address', models.CharField(max_length=64)),
-                ('attempts', models.IntegerField()),
-                ('since', models.DateTimeField()),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("account", models.CharField(max_length=64)),
+                ("address", models.CharField(max_length=64)),
+                ("attempts", models.IntegerField()),
+                ("since", models.DateTimeField()),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('account', 'address'), name='one_count_per_account_and_address')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("account", "address"), name="one_count_per_account_and_address")
+                ],
             },
         ),
     ]
