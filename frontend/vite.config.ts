@@ -8,6 +8,8 @@ export default defineConfig({
   build: {
     outDir: "dist",
     assetsDir: "assets",
+    // The charts are one lazy chunk of 510 kB that only the usage page loads.
+    chunkSizeWarningLimit: 550,
     rolldownOptions: {
       output: {
         codeSplitting: {

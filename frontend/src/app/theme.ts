@@ -62,6 +62,7 @@ export const cssVariables: CSSVariablesResolver = () => ({
     "--mantine-color-dimmed": "#a9adb3",
     "--mantine-color-placeholder": "#a9adb3",
     "--mantine-color-error": "var(--mantine-color-red-4)",
+    "--mantine-color-red-light": "rgba(250, 82, 82, 0.18)",
     "--veneer-canvas": "#17191b",
     "--veneer-track": "var(--mantine-color-dark-5)",
   },

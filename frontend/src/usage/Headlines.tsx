@@ -14,10 +14,10 @@ export function Headlines({ total }: { total: UsageNumbers }) {
           {formatMoney(total.amount)}
         </Headline>
       </Grid.Col>
-      <Grid.Col span={{ base: 12, md: 4 }} order={{ base: 3, md: 2 }}>
+      <Grid.Col span={{ base: 12, md: 3.5 }} order={{ base: 3, md: 2 }}>
         <PerMillion total={total} />
       </Grid.Col>
-      <Grid.Col span={{ base: 12, md: 3 }} order={{ base: 4, md: 3 }}>
+      <Grid.Col span={{ base: 12, md: 3.5 }} order={{ base: 4, md: 3 }}>
         <Headline
           label="Tokens"
           exact={formatCount(tokens)}
@@ -30,7 +30,7 @@ export function Headlines({ total }: { total: UsageNumbers }) {
         <Headline
           label="Requests"
           exact={formatCount(total.requests)}
-          note={`${formatSeconds(total.device_seconds)} of device`}
+          note={`device time ${formatSeconds(total.device_seconds)}`}
         >
           {formatCompact(total.requests)}
         </Headline>

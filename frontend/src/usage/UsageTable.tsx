@@ -36,7 +36,7 @@ export function UsageTable({ usage, grouping }: { usage: Usage; grouping: Groupi
         </Button>
       </Group>
       <Table.ScrollContainer minWidth={820}>
-        <Table horizontalSpacing="md" fz="sm" className={classes.table}>
+        <Table horizontalSpacing="sm" fz="sm" className={classes.table}>
           <Table.Thead>
             <Table.Tr>
               <Table.Th>{grouping === "adapter" ? "Adapter" : "Key"}</Table.Th>
