@@ -16,6 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "platform")]
+# Before anything loads torch: idle OpenMP threads that spin would fight the services for the cores.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def _start(command: list[str], *, user: int | None = None, group: int | None = None) -> None:
