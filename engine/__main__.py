@@ -10,23 +10,26 @@ from uuid import uuid4
 
 import torch
 
-from engine.adapters.fetch import adapter_loader
+from engine.adapters.fetch import adapter_loader, folder_reference
 from engine.adapters.format import BaseShape
 from engine.adapters.format import Limits as AdapterLimits
-from engine.adapters.pool import AdapterPool
+from engine.adapters.pool import AdapterPool, AdapterUnavailable
 from engine.config import EngineConfig
 from engine.core import Engine
 from engine.decoding.tokenizer import Tokenizer, TokenizerError
 from engine.logs import set_up_logs
 from engine.metering.journal import Journal, JournalError
 from engine.model_info import ModelInfo
-from engine.models.runner import load_runner
+from engine.models.runner import Runner, load_runner
 from engine.models.weights import ModelError
 from engine.protocol import Description
 from engine.scheduling.admission import Limits
 from engine.server import AddressError, Server, check_address
+from engine.sizes import parse_bytes
 
 log = logging.getLogger("engine")
+
+START_ERRORS = (ModelError, TokenizerError, JournalError, AddressError, AdapterUnavailable, OSError, ValueError)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
     set_up_logs(options.log_level.upper())
     try:
         server = _server(_config(options))
-    except (ModelError, TokenizerError, JournalError, AddressError, OSError, ValueError) as error:
+    except START_ERRORS as error:
         sys.stderr.write(f"engine: {error}\n")
         return 2
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -51,14 +54,21 @@ def _server(config: EngineConfig) -> Server:
     if journal.closed_at_start:
         log.warning("requests that the last process left open were ended", extra={"count": journal.closed_at_start})
     runner = load_runner(config)
-    info, base = runner.info, BaseShape.from_config_file(config.model)
+    info = runner.info
     tokenizer = Tokenizer(config.model, vocab_size=info.vocab_size, context_len=info.context_len)
-    adapters = AdapterPool(
-        runner.bank, config.adapter_slots, adapter_loader(base, AdapterLimits(max_rank=config.max_rank))
-    )
+    adapters = _adapters(config, runner)
     limits = Limits(info.vocab_size, info.context_len, config.kv_pool_tokens, config.max_rank, config.max_waiting)
     engine = Engine(config, limits, runner, tokenizer, adapters, journal)
     return Server(config.url, engine, tokenizer, journal, _description(config, info, journal))
+
+
+def _adapters(config: EngineConfig, runner: Runner) -> AdapterPool:
+    base, limits = BaseShape.from_config_file(config.model), AdapterLimits(max_rank=config.max_rank)
+    load = adapter_loader(base, limits)
+    pool = AdapterPool(runner.bank, config.adapter_slots, load, config.adapter_host_bytes)
+    for folder in config.pinned:
+        pool.pin(folder_reference(folder, base, limits))
+    return pool
 
 
 def _description(config: EngineConfig, info: ModelInfo, journal: Journal) -> Description:
@@ -93,6 +103,8 @@ def _config(options: argparse.Namespace) -> EngineConfig:
         step_tokens=options.step_tokens,
         max_running=options.max_running,
         adapter_slots=options.adapter_slots,
+        adapter_host_bytes=parse_bytes(options.adapter_host_bytes),
+        pinned=tuple(options.pin),
         max_rank=options.max_rank,
         threads=options.threads,
     )
@@ -121,6 +133,8 @@ def _parser() -> argparse.ArgumentParser:
         ("max_rank", "highest LoRA rank served"),
     ):
         add(f"--{name.replace('_', '-')}", type=int, default=getattr(shipped, name), help=f"{help_text} (%(default)s)")
+    add("--adapter-host-bytes", default="1GiB", help="host memory for adapters behind the slots (%(default)s)")
+    add("--pin", type=Path, action="append", default=[], help="adapter folder that keeps a slot; may be repeated")
     add("--log-level", choices=("debug", "info", "warning", "error"), default="info")
     return parser
 

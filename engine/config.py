@@ -10,6 +10,7 @@ class EngineConfig:
 
     exact: fp32 weights and fp32 KV, the mode oracles compare in; otherwise bf16 weights and e4m3 KV.
     kv_pool_tokens: capacity of the page pool. step_tokens: token budget of one step (chunked prefill).
+    adapter_host_bytes: host memory for adapters behind the slots. pinned: folders of adapters that keep their slot.
     """
 
     model: Path
@@ -23,6 +24,8 @@ class EngineConfig:
     max_running: int = 64
     max_waiting: int = 4096
     adapter_slots: int = 16
+    adapter_host_bytes: int = 1 << 30
+    pinned: tuple[Path, ...] = ()
     max_rank: int = 64
     threads: int = 0  # 0 = all cores
 
@@ -34,6 +37,7 @@ class EngineConfig:
             "max_running",
             "max_waiting",
             "adapter_slots",
+            "adapter_host_bytes",
             "max_rank",
         ):
             value: int = getattr(self, name)

@@ -10,8 +10,9 @@ from obstore.store import from_url
 
 from engine.adapters.files import ADAPTER_FILES, TENSOR_FILE, folder_digest
 from engine.adapters.format import AdapterRefused, BaseShape, Limits, check_adapter
+from engine.adapters.host_cache import Weights
 from engine.adapters.load import load_adapter
-from engine.adapters.pool import AdapterUnavailable, Weights
+from engine.adapters.pool import AdapterUnavailable
 from engine.protocol import AdapterRef
 
 CHUNK_BYTES = 8 << 20
@@ -28,6 +29,19 @@ def adapter_loader(base: BaseShape, limits: Limits) -> Callable[[AdapterRef], We
             return _checked_weights(adapter, folder, base, limits)
 
     return load
+
+
+def folder_reference(folder: Path, base: BaseShape, limits: Limits) -> AdapterRef:
+    """A local folder as requests would name it. Raises AdapterUnavailable where it cannot be served."""
+    try:
+        spec = check_adapter(folder, base, limits)
+    except AdapterRefused as error:
+        message = f"adapter {folder} does not pass the check: {_first_line(error)}"
+        raise AdapterUnavailable(message, permanent=True) from error
+    except OSError as error:
+        message = f"adapter {folder} cannot be read: {error.strerror}"
+        raise AdapterUnavailable(message, permanent=True) from error
+    return AdapterRef(folder.name, folder.resolve().as_uri(), spec.digest, spec.max_rank)
 
 
 def _download(adapter: AdapterRef, folder: Path, max_bytes: int) -> None:

@@ -1,21 +1,17 @@
 """Adapter slots of the device: acquire, release, evict. Loading happens behind the step loop's back."""
 
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
 
-from engine.adapters.bank import LoraWeights
+from engine.adapters.host_cache import HostCache, Weights
 from engine.protocol import AdapterRef
 
-Weights = Mapping[tuple[int, str], LoraWeights]
 LOADERS = 2
 # One slot in so many may be drained at a time, and always one.
 DRAINED_SHARE = 4
-# Host memory for the weights of adapters that are in no slot, or may have to come back to one.
-HOST_BYTES = 1 << 30
 
 
 class AdapterUnavailable(Exception):
@@ -39,30 +35,27 @@ class _Slot:
     digest: str | None = None
     users: int = 0
     last_used: int = 0
+    pinned: bool = False
 
-
-@dataclass(slots=True)
-class _HostCopy:
-    weights: Weights
-    size: int
-    round: int
+    def takes(self, digest: str) -> bool:
+        """Whether it may be emptied for this adapter."""
+        return not self.users and (not self.pinned or self.digest == digest)
 
 
 class AdapterPool:
     """An adapter is its content digest. It is in a slot, in host memory, on its way, or nowhere.
 
     All methods belong to the step thread; only `load` runs elsewhere. A slot is written inside `acquire`, which the
-    scheduler calls between steps.
+    scheduler calls between steps, so that what a step reads never changes under it. host_bytes: host memory for the
+    weights of adapters that are in no slot, or may have to come back to one.
     """
 
-    def __init__(
-        self, bank: Bank, slots: int, load: Callable[[AdapterRef], Weights], host_bytes: int = HOST_BYTES
-    ) -> None:
-        self._bank, self._load, self._host_bytes = bank, load, host_bytes
+    def __init__(self, bank: Bank, slots: int, load: Callable[[AdapterRef], Weights], host_bytes: int) -> None:
+        self._bank, self._load = bank, load
         self._slots = [_Slot(index) for index in range(slots)]
         self._slot_of: dict[str, _Slot] = {}
         self._reserved: dict[int, str] = {}
-        self._host: OrderedDict[str, _HostCopy] = OrderedDict()
+        self._host = HostCache(host_bytes)
         self._loading: dict[str, Future[Weights]] = {}
         self._failures: dict[str, AdapterUnavailable] = {}
         self._loaders = ThreadPoolExecutor(LOADERS, thread_name_prefix="adapter-load")
@@ -78,9 +71,24 @@ class AdapterPool:
         digest = adapter.digest
         if digest in self._slot_of or digest in self._host or digest in self._loading:
             return
-        awaited = sum(copy.size for copy in self._host.values() if copy.round == self._round)
-        if len(self._loading) < LOADERS and awaited < self._host_bytes:
+        if len(self._loading) < LOADERS and self._host.has_room(self._round):
             self._loading[digest] = self._loaders.submit(self._load, adapter)
+
+    def pin(self, adapter: AdapterRef) -> None:
+        """Load the adapter now and keep it in a slot for good. For the start: it waits for the load.
+
+        Raises AdapterUnavailable; ValueError where no slot would be left for the others.
+        """
+        pinned = [slot for slot in self._slots if slot.pinned and slot.digest != adapter.digest]
+        if len(pinned) + 1 >= len(self._slots):
+            message = f"{len(pinned) + 1} adapters cannot be pinned to {len(self._slots)} slots: one has to stay free"
+            raise ValueError(f"{message}; pin fewer, or raise adapter_slots")
+        if adapter.digest not in self._slot_of and adapter.digest not in self._host:
+            self._host.put(adapter.digest, self._load(adapter), self._round)
+        slot = self._slot_of.get(adapter.digest) or self._fill(adapter)
+        if slot is None:
+            raise self._failures.pop(adapter.digest)
+        slot.pinned = True
 
     def acquire(self, adapter: AdapterRef) -> int | None:
         """The adapter's slot, counted as used once more. None: not now (it loads, or every slot is in use)."""
@@ -109,7 +117,7 @@ class AdapterPool:
         for digest in digests:
             if len(self._reserved) * DRAINED_SHARE >= len(self._slots):
                 return
-            rest = [slot for slot in self._slots if slot.index not in self._reserved]
+            rest = [slot for slot in self._slots if slot.index not in self._reserved and not slot.pinned]
             if digest in self._host and digest not in self._slot_of and rest:
                 chosen = min(rest, key=lambda slot: (slot.users, slot.index))
                 self._reserved[chosen.index] = digest
@@ -126,32 +134,46 @@ class AdapterPool:
     def check_integrity(self) -> None:
         held = {slot.digest: slot for slot in self._slots if slot.digest is not None}
         assert held == self._slot_of
+        assert sum(slot.pinned for slot in self._slots) < len(self._slots)
+        assert all(slot.digest is not None for slot in self._slots if slot.pinned)
+        self._host.check_integrity()
         assert all(slot.users >= 0 for slot in self._slots)
         assert all(slot.digest is not None for slot in self._slots if slot.users)
-        assert not self._loading.keys() & (self._host.keys() | self._slot_of.keys())
+        assert not self._loading.keys() & {*self._host.digests, *self._slot_of}
 
     def users(self, slot: int) -> int:
         return self._slots[slot].users
 
+    @property
+    def in_slots(self) -> tuple[str, ...]:
+        """Digests, used now or not."""
+        return tuple(self._slot_of)
+
+    @property
+    def in_host_memory(self) -> tuple[str, ...]:
+        return self._host.digests
+
+    @property
+    def slots_in_use(self) -> int:
+        return sum(slot.users > 0 for slot in self._slots)
+
     def _fill(self, adapter: AdapterRef) -> _Slot | None:
         """Write the adapter into an idle slot: an empty one, else the one that was idle longest."""
         digest = adapter.digest
-        copy = self._host.get(digest)
-        if copy is None:
+        weights = self._host.get(digest, self._round)
+        if weights is None:
             self.prefetch(adapter)
             return None
-        copy.round = self._round
-        self._host.move_to_end(digest)
-        idle = [s for s in self._slots if not s.users and self._reserved.get(s.index, digest) == digest]
+        idle = [s for s in self._slots if s.takes(digest) and self._reserved.get(s.index, digest) == digest]
         if not idle:
             return None
         slot = min(idle, key=lambda s: (s.digest is not None, s.last_used))
         self._empty(slot)
         try:
-            self._bank.write(slot.index, copy.weights)
+            self._bank.write(slot.index, weights)
         except Exception as error:  # whatever the device says, it is this adapter's trouble and nobody else's
             self._bank.clear(slot.index)
-            del self._host[digest]
+            self._host.drop(digest)
             self._failures[digest] = AdapterUnavailable(f"its weights do not fit the device: {error}", permanent=False)
             return None
         slot.digest = digest
@@ -170,22 +192,9 @@ class AdapterPool:
             future = self._loading.pop(digest)
             error = future.exception()
             if error is None:
-                weights = future.result()
-                size = sum(lora.a.nbytes + lora.b.nbytes for lora in weights.values())
-                self._host[digest] = _HostCopy(weights, size, self._round)
-                self._trim()
+                self._host.put(digest, future.result(), self._round)
             elif isinstance(error, AdapterUnavailable):
                 self._failures[digest] = error
             else:
                 message = f"loading it failed: {type(error).__name__}: {error}"
                 self._failures[digest] = AdapterUnavailable(message, permanent=False)
-
-    def _trim(self) -> None:
-        """Forget the copies that nobody has asked for longest, but never one that a waiting sequence asked for."""
-        total = sum(copy.size for copy in self._host.values())
-        for digest, copy in list(self._host.items()):
-            if total <= self._host_bytes:
-                return
-            if copy.round < self._round - 1:
-                total -= copy.size
-                del self._host[digest]

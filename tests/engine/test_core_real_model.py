@@ -110,7 +110,7 @@ class RealEngine:
         )
         load = adapter_loader(BaseShape.from_config_file(config.model), AdapterLimits())
         self.tokenizer = Tokenizer(config.model, vocab_size=info.vocab_size, context_len=info.context_len)
-        self.adapters, self.journal = AdapterPool(runner.bank, slots, load), Journal(home)
+        self.adapters, self.journal = AdapterPool(runner.bank, slots, load, 1 << 30), Journal(home)
         limits = Limits(info.vocab_size, info.context_len, 1024, 64, 100)
         self.engine = Engine(mine, limits, runner, self.tokenizer, self.adapters, self.journal)
 

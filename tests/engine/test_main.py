@@ -51,6 +51,8 @@ def test_a_folder_that_holds_no_model(
         (["--page-size", "0"], "page_size is 0: it must be at least 1"),
         (["--kv-pool-tokens", "100"], "must be a multiple of page_size"),
         (["--threads", "-1"], "threads is -1"),
+        (["--adapter-host-bytes", "0"], "adapter_host_bytes is 0"),
+        (["--adapter-host-bytes", "1 ZB"], "'1 ZB' is no amount of memory"),
     ],
 )
 def test_a_bad_number(

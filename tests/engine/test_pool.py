@@ -1,15 +1,20 @@
 """Adapter slots: random use against the bank, and each way a load can go wrong."""
 
+import random
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 
 import pytest
+import torch
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from engine.adapters.pool import AdapterPool, AdapterUnavailable, Weights
+from engine.adapters.bank import LoraBank, LoraWeights
+from engine.adapters.host_cache import HostCache, Weights
+from engine.adapters.pool import AdapterPool, AdapterUnavailable
+from engine.model_info import ModelInfo
 from engine.protocol import AdapterRef
 from tests.engine.toy import ToyBank, toy_adapter, toy_load
 
@@ -74,7 +79,7 @@ TestPool.settings = settings(max_examples=40, stateful_step_count=25, deadline=N
 
 def pool_of(slots: int, load: object = toy_load, **options: int) -> tuple[AdapterPool, ToyBank]:
     bank = ToyBank()
-    return AdapterPool(bank, slots, load, **options), bank  # type: ignore[arg-type]
+    return AdapterPool(bank, slots, load, **{"host_bytes": 1 << 20, **options}), bank  # type: ignore[arg-type]
 
 
 def acquired(pool: AdapterPool, name: str) -> int:
@@ -119,7 +124,8 @@ def test_host_memory_is_bounded_and_keeps_what_is_waited_for() -> None:
         pool.reserve([])
         pool.reserve([])
         pool.reserve([])
-    assert len(pool._host) <= 4
+    assert len(pool.in_host_memory) <= 4
+    pool.check_integrity()
 
 
 def test_reserving_drains_the_least_used_slot_for_one_adapter() -> None:
@@ -204,3 +210,91 @@ def test_loads_run_beside_the_step_thread_and_not_all_at_once() -> None:
         time.sleep(0.0005)
     assert running == dict.fromkeys("abcd", 1)
     pool.check_integrity()
+
+
+def test_two_thousand_adapters_over_sixty_four_slots() -> None:
+    pool, bank = pool_of(64, host_bytes=6 * 256)  # a name of six letters has 12 bytes
+    order = [f"a{number:05}" for number in range(2000)]
+    random.Random(0).shuffle(order)
+    queue, held = deque(order + order[:500]), deque[int]()
+    while queue:
+        pool.reserve([])
+        for name in list(queue)[:4]:  # as the scheduler does: start a few loads, take who is there
+            slot = pool.acquire(toy_adapter(name))
+            if slot is not None:
+                assert bank.slots[slot] == name
+                queue.remove(name)
+                held.append(slot)
+        while len(held) > 48:
+            pool.release(held.popleft())
+        time.sleep(0)
+    pool.check_integrity()
+    for slot in held:
+        pool.release(slot)
+    pool.check_integrity()
+    assert [pool.users(slot) for slot in range(64)] == [0] * 64
+    assert len(pool.in_slots) == len(bank.slots) == 64
+    assert len(pool.in_host_memory) < 200, "host memory is bounded"
+    pool.close()
+
+
+def test_a_pinned_adapter_keeps_its_slot_and_the_others_share_the_rest() -> None:
+    pool, bank = pool_of(2)
+    pool.pin(toy_adapter("p"))
+    pool.pin(toy_adapter("p"))
+    for name in "abc":
+        pool.release(acquired(pool, name))
+    pool.reserve(["a"])
+    pool.check_integrity()
+    assert sorted(bank.slots.values()) == ["c", "p"]
+    slot = pool.acquire(toy_adapter("p"))
+    assert slot is not None
+    assert bank.slots[slot] == "p"
+
+
+def test_a_pin_that_cannot_be_says_why() -> None:
+    pool, _ = pool_of(2)
+    pool.pin(toy_adapter("p"))
+    with pytest.raises(ValueError, match="2 adapters cannot be pinned to 2 slots"):
+        pool.pin(toy_adapter("q"))
+    other, _ = pool_of(2)
+    with pytest.raises(AdapterUnavailable, match="it is broken"):
+        other.pin(toy_adapter("broken"))
+    assert other.in_slots == other.in_host_memory == ()
+    other.check_integrity()
+
+
+def test_a_slot_is_zero_before_the_next_adapter_uses_it() -> None:
+    info = ModelInfo("m", 8, 16, 2, 4, 1, 1, 4, {"self_attn.q_proj": (4, 4), "self_attn.v_proj": (4, 4)})
+    bank = LoraBank(info, 1, 8, torch.float32, "cpu")
+
+    def lora(rank: int) -> LoraWeights:
+        return LoraWeights(torch.ones(rank, 4), torch.ones(4, rank), 2.0)
+
+    loads = {
+        "wide": {(layer, name): lora(8) for layer in range(2) for name in info.modules},
+        "narrow": {(1, "self_attn.v_proj"): lora(3)},
+    }
+    pool = AdapterPool(bank, 1, lambda adapter: loads[adapter.digest], 1 << 20)
+    pool.release(acquired(pool, "wide"))
+    pool.release(acquired(pool, "narrow"))
+    ranks = [table.ranks.tolist() for layer in range(2) for site in info.sites for table in [bank.table(layer, site)]]
+    scalings = [bank.table(layer, site).scalings.tolist() for layer in range(2) for site in info.sites]
+    assert ranks == [[[0, 0]], [[0, 3]]]
+    assert scalings == [[[0.0, 0.0]], [[0.0, 2.0]]]
+    pool.close()
+
+
+def test_host_memory_counts_its_bytes() -> None:
+    cache = HostCache(8)
+    for round_, name in enumerate("abcd"):
+        cache.put(name, toy_load(toy_adapter(name * 2)), round_)  # 4 bytes each
+        cache.check_integrity()
+    assert (cache.digests, cache.bytes) == (("c", "d"), 8)
+    assert cache.get("a", 9) is None
+    cache.get("c", 9)
+    cache.put("e", toy_load(toy_adapter("ee")), 9)
+    assert cache.digests == ("c", "e"), "d is the one used longest ago"
+    cache.drop("c")
+    assert (cache.digests, cache.bytes) == (("e",), 4)
+    cache.check_integrity()

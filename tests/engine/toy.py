@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 
 from engine.adapters.bank import LoraWeights
-from engine.adapters.pool import AdapterPool, AdapterUnavailable, Weights
+from engine.adapters.host_cache import Weights
+from engine.adapters.pool import AdapterPool, AdapterUnavailable
 from engine.config import EngineConfig
 from engine.core import Engine
 from engine.decoding.sampler import Draw, sample
@@ -62,6 +63,7 @@ class ToyBank:
         self.slots: dict[int, str] = {}
 
     def write(self, slot: int, weights: Weights) -> None:
+        assert slot not in self.slots, "the slot was not cleared before it is written"
         (lora,) = weights.values()
         self.slots[slot] = bytes(lora.a.tolist()).decode()
 
@@ -143,6 +145,7 @@ def toy_engine(
     max_running: int = 6,
     adapter_slots: int = 2,
     max_waiting: int = 100,
+    host_bytes: int = 1 << 20,
     url: str = "ipc://unused",
     load: Callable[[AdapterRef], Weights] = toy_load,
 ) -> Toy:
@@ -160,7 +163,7 @@ def toy_engine(
     )
     bank, journal = ToyBank(), Journal(home)
     model = ToyModel(bank, page_size)
-    adapters = AdapterPool(bank, adapter_slots, load)
+    adapters = AdapterPool(bank, adapter_slots, load, host_bytes)
     limits = Limits(VOCAB, CONTEXT_LEN, kv_pool_tokens, config.max_rank, max_waiting)
     return Toy(Engine(config, limits, model, ToyTexts(), adapters, journal), model, adapters, journal, config)
 
