@@ -10,6 +10,7 @@ RUN := .venv/bin/python
 SETUP = @test -n "$(PYTHON)" || { echo "Veneer needs Python 3.11 or newer; none of python3, python3.11, python3.12, python3.13 is." >&2; exit 1; }; \
 	$(PYTHON) -m setup
 NPM = $(RUN) -m setup.npm
+MODEL = $(or $(VENEER_MODEL),$(or $(VENEER_HOME),.veneer)/models/SmolLM2-135M-Instruct)
 
 help:  ## this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
@@ -41,9 +42,9 @@ check:  ## style, types, import contracts, schema, migrations, frontend
 	$(NPM) run lint
 	$(NPM) run test
 
-bench:  ## the benchmarks, ours and the peers'
-	$(SETUP) --dev
-	$(RUN) -m benchmarks $(BENCH)
+bench:  ## the CPU engine against what this machine allows
+	$(SETUP)
+	OMP_WAIT_POLICY=passive $(RUN) -m benchmarks.cpu_engine $(MODEL) $(BENCH)
 
 lock:  ## renew requirements/*.txt from pyproject.toml
 	$(SETUP) --dev

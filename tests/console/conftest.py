@@ -20,7 +20,8 @@ def find_chromium() -> str | None:
     return os.environ.get("VENEER_CHROMIUM") or next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
-@pytest.fixture(scope="session")
+# A module's and not the session's: Playwright keeps an event loop running, and asynchronous tests want their own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     path = find_chromium()
     if path is None:
@@ -35,7 +36,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def site(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     with running_site(tmp_path_factory.mktemp("console")) as site:
         yield site
 
