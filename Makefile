@@ -29,6 +29,7 @@ demo:  ## tell the whole story without hands, in a throw-away home
 test:  ## every test, against real PostgreSQL and Valkey, with a real browser
 	$(SETUP) --dev --browser
 	$(RUN) -m pytest -rs $(PYTEST)
+	$(NPM) run test
 
 check:  ## style, types, import contracts, schema, migrations, frontend
 	$(SETUP) --dev

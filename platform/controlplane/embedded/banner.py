@@ -21,19 +21,19 @@ def banner(options: Options, credentials: Credentials) -> str:
         f"    platform operator   {OPERATOR_EMAIL:<24} {credentials.get('operator_password') or ELSEWHERE}",
     ]
     if options.demo_data:
-        lines += _tenant_lines(credentials) + _calls(options, credentials)
+        lines += _tenant_lines(options, credentials) + _calls(options, credentials)
     return "\n".join([*lines, LINE])
 
 
-def _tenant_lines(credentials: Credentials) -> list[str]:
+def _tenant_lines(options: Options, credentials: Credentials) -> list[str]:
     lines = [
         f"    admin of {tenant.name:<10} {tenant.email:<24} {credentials.get(tenant.password_name) or ELSEWHERE}"
         for tenant in DEMO_TENANTS
     ]
     lines += ["", "  API keys"]
     for tenant in DEMO_TENANTS:
-        adapters = " and ".join(tenant.adapters)
-        lines.append(f"    {tenant.name:<9} {credentials.get(tenant.key_name) or ELSEWHERE}   (adapters: {adapters})")
+        adapters = f"   (adapters: {' and '.join(tenant.adapters)})" if options.demo_adapters else ""
+        lines.append(f"    {tenant.name:<9} {credentials.get(tenant.key_name) or ELSEWHERE}{adapters}")
     return lines
 
 
@@ -41,19 +41,20 @@ def _calls(options: Options, credentials: Credentials) -> list[str]:
     acme, globex = DEMO_TENANTS
     key = credentials.get(acme.key_name) or "$VENEER_API_KEY"
     other_key = credentials.get(globex.key_name) or "$VENEER_API_KEY"
+    model, other_model = ("pirate", "sql") if options.demo_adapters else (options.model.name, options.model.name)
     return [
         "",
         "  try it",
         "",
         f"curl {options.door_url}/v1/chat/completions -H 'Authorization: Bearer {key}' \\",
-        '  -H \'Content-Type: application/json\' -d \'{"model": "pirate", "max_tokens": 60, '
+        f'  -H \'Content-Type: application/json\' -d \'{{"model": "{model}", "max_tokens": 60, '
         '"messages": [{"role": "user", "content": "How do I boil an egg?"}]}\'',
         "",
         ".venv/bin/python - <<'END'",
         "from openai import OpenAI",
         f'client = OpenAI(base_url="{options.door_url}/v1", api_key="{other_key}")',
-        'question = [{"role": "user", "content": "List the names of all customers in Berlin."}]',
-        'stream = client.chat.completions.create(model="sql", messages=question, max_tokens=60, stream=True)',
+        'question = [{"role": "user", "content": "How many customers are there?"}]',
+        f'stream = client.chat.completions.create(model="{other_model}", messages=question, stream=True)',
         "for chunk in stream:",
         '    print(chunk.choices[0].delta.content or "", end="", flush=True)',
         "END",

@@ -10,6 +10,7 @@ from controlplane.embedded.ports import is_busy
 from controlplane.embedded.problems import StackProblem
 from controlplane.env import BadSetting, env_bool, env_int, env_str
 
+DEMO_MODEL = "SmolLM2-135M-Instruct"  # what the demo adapters were trained on
 DEVICES = ("auto", "cpu", "cuda")
 COMPILERS = ("c++", "g++", "clang++")
 
@@ -28,6 +29,11 @@ class Options:
     demo_data: bool
 
     @property
+    def demo_adapters(self) -> bool:
+        """Adapters belong to one base model: with another one the demo tenants start without."""
+        return self.demo_data and self.model.name == DEMO_MODEL
+
+    @property
     def console_url(self) -> str:
         return f"http://127.0.0.1:{self.console_port}"
 
@@ -44,7 +50,7 @@ def read_options(home: Home, *, demo_data: bool) -> Options:
             door_port=_port("VENEER_DOOR_PORT", 8001),
             database_url=os.environ.get("DATABASE_URL") or None,
             valkey_url=os.environ.get("VALKEY_URL") or None,
-            model=Path(env_str("VENEER_MODEL", str(home.path / "models" / "SmolLM2-135M-Instruct"))).absolute(),
+            model=Path(env_str("VENEER_MODEL", str(home.path / "models" / DEMO_MODEL))).absolute(),
             device=_device(),
             exact=env_bool("VENEER_EXACT", False),
             demo_data=demo_data,

@@ -44,7 +44,7 @@ class Command(BaseCommand):
             stack.supervisor.stop_on_signals()
             try:
                 stack.start()
-                if demo_data:
+                if chosen.demo_adapters:
                     stack.seed_adapters()
                 stack.announce()
                 show(banner(chosen, blueprint.credentials))
