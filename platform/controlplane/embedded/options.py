@@ -26,6 +26,7 @@ class Options:
     model: Path
     device: str
     exact: bool
+    max_rank: int
     demo_data: bool
 
     @property
@@ -53,6 +54,7 @@ def read_options(home: Home, *, demo_data: bool) -> Options:
             model=Path(env_str("VENEER_MODEL", str(home.path / "models" / DEMO_MODEL))).absolute(),
             device=_device(),
             exact=env_bool("VENEER_EXACT", False),
+            max_rank=env_int("VENEER_MAX_RANK", 64),
             demo_data=demo_data,
         )
     except BadSetting as exc:
