@@ -51,9 +51,9 @@ class Blueprint:
             "DATABASE_URL": self.options.database_url or (self.postgres.url if self.postgres else ""),
             "VALKEY_URL": self.options.valkey_url or (self.valkey.url if self.valkey else ""),
             "VENEER_ENGINE_URL": self.engine_url,
-            "VENEER_SECRET_KEY": self.credentials.get_or_make("VENEER_SECRET_KEY"),
-            "VENEER_KEY_PEPPERS": self.credentials.get("VENEER_KEY_PEPPERS")
-            or self.credentials.put("VENEER_KEY_PEPPERS", f"1:{os.urandom(32).hex()}"),
+            "VENEER_SECRET_KEY": os.environ.get("VENEER_SECRET_KEY")
+            or self.credentials.get_or_make("VENEER_SECRET_KEY"),
+            "VENEER_KEY_PEPPERS": os.environ.get("VENEER_KEY_PEPPERS") or self.credentials.key_peppers(),
             "VENEER_DOOR_URL": self.options.door_url,
             "VENEER_CONSOLE_URL": self.options.console_url,
             "VENEER_MODEL": str(self.options.model),

@@ -25,6 +25,11 @@ class Credentials:
         """One that a person can type."""
         return self.get(name) or self.put(name, secrets.token_urlsafe(12))
 
+    def key_peppers(self) -> str:
+        """In the form of VENEER_KEY_PEPPERS: version and secret."""
+        name = "VENEER_KEY_PEPPERS"
+        return self.get(name) or self.put(name, f"1:{secrets.token_hex(32)}")
+
     def put(self, name: str, value: str) -> str:
         write_private(self._path, json.dumps({**self._read(), name: value}, indent=2))
         return value
