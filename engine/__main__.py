@@ -57,9 +57,10 @@ def _server(config: EngineConfig) -> Server:
     info = runner.info
     tokenizer = Tokenizer(config.model, vocab_size=info.vocab_size, context_len=info.context_len)
     adapters = _adapters(config, runner)
-    limits = Limits(info.vocab_size, info.context_len, config.kv_pool_tokens, config.max_rank, config.max_waiting)
+    limits = Limits(info.vocab_size, info.context_len, config.kv_pool_tokens, config.max_rank)
     engine = Engine(config, limits, runner, tokenizer, adapters, journal)
-    return Server(config.url, engine, tokenizer, journal, _description(config, info, journal))
+    description = _description(config, info, journal)
+    return Server(config.url, engine, tokenizer, journal, description, drain_seconds=config.drain_seconds)
 
 
 def _adapters(config: EngineConfig, runner: Runner) -> AdapterPool:
@@ -102,10 +103,13 @@ def _config(options: argparse.Namespace) -> EngineConfig:
         kv_pool_tokens=options.kv_pool_tokens,
         step_tokens=options.step_tokens,
         max_running=options.max_running,
+        max_waiting=options.max_waiting,
+        max_waiting_per_tenant=options.max_waiting_per_tenant,
         adapter_slots=options.adapter_slots,
         adapter_host_bytes=parse_bytes(options.adapter_host_bytes),
         pinned=tuple(options.pin),
         max_rank=options.max_rank,
+        drain_seconds=options.drain_seconds,
         threads=options.threads,
     )
 
@@ -129,12 +133,15 @@ def _parser() -> argparse.ArgumentParser:
         ("kv_pool_tokens", "tokens that the KV pool holds"),
         ("step_tokens", "token budget of one step"),
         ("max_running", "sequences in one step"),
+        ("max_waiting", "requests that may wait"),
+        ("max_waiting_per_tenant", "requests of one tenant that may wait"),
         ("adapter_slots", "adapters on the device at once"),
         ("max_rank", "highest LoRA rank served"),
     ):
         add(f"--{name.replace('_', '-')}", type=int, default=getattr(shipped, name), help=f"{help_text} (%(default)s)")
     add("--adapter-host-bytes", default="1GiB", help="host memory for adapters behind the slots (%(default)s)")
     add("--pin", type=Path, action="append", default=[], help="adapter folder that keeps a slot; may be repeated")
+    add("--drain-seconds", type=float, default=shipped.drain_seconds, help="for what runs at SIGTERM (%(default)s)")
     add("--log-level", choices=("debug", "info", "warning", "error"), default="info")
     return parser
 

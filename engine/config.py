@@ -23,10 +23,12 @@ class EngineConfig:
     step_tokens: int = 512
     max_running: int = 64
     max_waiting: int = 4096
+    max_waiting_per_tenant: int = 1024
     adapter_slots: int = 16
     adapter_host_bytes: int = 1 << 30
     pinned: tuple[Path, ...] = ()
     max_rank: int = 64
+    drain_seconds: float = 5.0
     threads: int = 0  # 0 = all cores
 
     def __post_init__(self) -> None:
@@ -36,6 +38,7 @@ class EngineConfig:
             "step_tokens",
             "max_running",
             "max_waiting",
+            "max_waiting_per_tenant",
             "adapter_slots",
             "adapter_host_bytes",
             "max_rank",
@@ -43,6 +46,13 @@ class EngineConfig:
             value: int = getattr(self, name)
             if value < 1:
                 raise ValueError(f"{name} is {value}: it must be at least 1")
+        if self.step_tokens <= self.max_running:
+            raise ValueError(
+                f"step_tokens ({self.step_tokens}) must be over max_running ({self.max_running}): each running "
+                "sequence takes one token of a step, and a new one needs at least one more"
+            )
+        if not 0 <= self.drain_seconds <= 3600:
+            raise ValueError(f"drain_seconds is {self.drain_seconds}: it must be 0 (none) to 3600")
         if self.threads < 0:
             raise ValueError(f"threads is {self.threads}: it must be 0 (all cores) or more")
         if self.kv_pool_tokens % self.page_size:

@@ -3,11 +3,9 @@
 import logging
 import secrets
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from msgspec import to_builtins
 from torch import Tensor
 
 from engine.adapters.pool import AdapterPool
@@ -18,8 +16,10 @@ from engine.decoding.sampler import Draw, sample
 from engine.decoding.text_stream import TextStream
 from engine.metering.costing import run_weight, split_step
 from engine.metering.journal import Journal
-from engine.protocol import EngineError, Event, FinishReason, Generate, TokenEvent, Usage
+from engine.protocol import EngineError, Event, FinishReason, Generate, TokenEvent
+from engine.request import Request
 from engine.scheduling.admission import Limits, refusal
+from engine.scheduling.overload import Line, ServiceRate, Shedding
 from engine.scheduling.scheduler import Scheduler
 from engine.scheduling.sequence import Batch, Sequence
 
@@ -43,24 +43,24 @@ class Texts(Protocol):
     def stream(self, stop: tuple[str, ...] = ()) -> TextStream: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """One live request: the scheduler's sequence, and what only the core needs."""
-
-    sequence: Sequence
-    text: TextStream
-    seed: int
-
-
 class Engine:
     """Everything here belongs to one thread, the step thread.
 
     No event leaves `step` before the journal has what it says. Each accepted request ends exactly once: by a
     `TokenEvent` with a finish reason, or by an `EngineError`, either one with the usage that is in the journal.
+    clock: seconds, for deadlines.
     """
 
     def __init__(
-        self, config: EngineConfig, limits: Limits, model: Model, texts: Texts, adapters: AdapterPool, journal: Journal
+        self,
+        config: EngineConfig,
+        limits: Limits,
+        model: Model,
+        texts: Texts,
+        adapters: AdapterPool,
+        journal: Journal,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._limits, self._model, self._texts, self._adapters, self._journal = limits, model, texts, adapters, journal
         pool = PagePool(config.pages)
@@ -72,9 +72,12 @@ class Engine:
             step_tokens=config.step_tokens,
             max_running=config.max_running,
         )
-        self._live: dict[str, _Request] = {}
+        self._clock = clock
+        self._shedding, self._rate = Shedding(config.max_waiting, config.max_waiting_per_tenant), ServiceRate()
+        self._live: dict[str, Request] = {}
         self._events: list[Event] = []
         self._journal_fails = False
+        self._is_draining = False
         self._last_step_was_empty = True
 
     @property
@@ -95,7 +98,7 @@ class Engine:
         if self._journal_fails:
             message = "the usage journal cannot be written at the moment: try again later"
             return EngineError(request.request_id, code="journal_unavailable", message=message, permanent=False)
-        error = refusal(request, self._limits, self._scheduler.waiting_count)
+        error = refusal(request, self._limits) or self._shed(request)
         if error is None:
             self._accept(request)
         return error
@@ -109,16 +112,18 @@ class Engine:
         """Plan, run, finish. Returns what there is to say, every word of it journaled."""
         if not self._journal_fails:
             self._fail_unloadable()
+            self._fail_overdue()
             batch = self._scheduler.plan()
             self._last_step_was_empty = not batch.runs
             if batch.runs:
-                try:
-                    tokens, step_ns = self._run(batch)
-                except Exception as error:  # one batch fails, the engine does not
-                    self._fail_batch(batch, error)
-                else:
-                    self._finish(batch, tokens, step_ns)
+                self._work(batch)
         return self._commit()
+
+    def drain(self) -> None:
+        """Take no more requests and end those that never ran; what has begun goes on until `shutdown`."""
+        self._is_draining = True
+        for request in [request for request in self._live.values() if not request.has_run]:
+            self._end(request, "engine_restart", "")
 
     def shutdown(self) -> list[Event]:
         """End everything that is open, as a restart would. Returns the last events."""
@@ -135,6 +140,15 @@ class Engine:
         assert known == self._live.keys()
         assert known == self._journal.open_requests.keys()
 
+    def _shed(self, request: Generate) -> EngineError | None:
+        """Why not now; None where it may wait for its turn."""
+        if self._is_draining:
+            message = "the engine is stopping: send the request to another one, or again when it is back"
+            return EngineError(request.request_id, code="engine_draining", message=message, permanent=False)
+        waits = self._scheduler
+        line = Line(waits.waiting_count, waits.waiting_of(request.tenant), waits.tenants_waiting)
+        return self._shedding.refusal(request, line, self._rate)
+
     def _accept(self, request: Generate) -> None:
         adapter = request.adapter
         sequence = Sequence(
@@ -146,36 +160,57 @@ class Engine:
             tokens=list(request.token_ids),
             prompt_len=len(request.token_ids),
             max_len=self._limits.max_len(request),
+            weight=request.tenant_weight,
         )
         seed = request.sampling.seed if request.sampling.seed is not None else secrets.randbits(63)
-        self._live[request.request_id] = _Request(sequence, self._texts.stream(request.sampling.stop), seed)
+        now = self._clock()
+        deadline = None if request.deadline_s is None else now + request.deadline_s
+        text = self._texts.stream(request.sampling.stop)
+        self._live[request.request_id] = Request(sequence, text, seed, now, deadline)
         self._journal.start(request.request_id, request.tenant, adapter.version if adapter else None)
         self._scheduler.add(sequence)
         if adapter is not None:
             self._adapters.prefetch(adapter)
 
-    def _run(self, batch: Batch) -> tuple[dict[str, int | None], int]:
-        """The sampled token of each sequence that samples, and the nanoseconds the device was busy."""
+    def _work(self, batch: Batch) -> None:
+        """Run the batch and take in what it yields. Its time is shared out also where it fails."""
         begun = time.perf_counter_ns()
+        tokens, failure = dict[str, int | None](), None
+        try:
+            tokens = self._run(batch)
+        except Exception as error:  # one batch fails, the engine does not
+            failure = error
+        self._share_out(batch, time.perf_counter_ns() - begun)
+        if failure is None:
+            self._finish(batch, tokens)
+        else:
+            self._fail_batch(batch, failure)
+
+    def _run(self, batch: Batch) -> dict[str, int | None]:
+        """The sampled token of each sequence that samples."""
         logits = self._model.run(batch)
         sampling = [run.sequence for run in batch.runs if run.samples]
         draws = [Draw(s.sampling, self._live[s.request_id].seed, len(s.tokens)) for s in sampling]
         tokens = sample(logits, draws) if draws else []
-        step_ns = time.perf_counter_ns() - begun
-        return {s.request_id: token for s, token in zip(sampling, tokens, strict=True)}, step_ns
+        return {s.request_id: token for s, token in zip(sampling, tokens, strict=True)}
 
-    def _finish(self, batch: Batch, tokens: Mapping[str, int | None], step_ns: int) -> None:
+    def _share_out(self, batch: Batch, step_ns: int) -> None:
+        """Each sequence's share of the device's time; the shares sum to all of it."""
+        self._rate.worked(step_ns)
         shares = split_step(step_ns, [run_weight(run.start, run.length) for run in batch.runs])
         for run, share in zip(batch.runs, shares, strict=True):
-            run.sequence.computed_len += run.length
             run.sequence.device_ns += share
+
+    def _finish(self, batch: Batch, tokens: Mapping[str, int | None]) -> None:
+        for run in batch.runs:
+            run.sequence.computed_len += run.length
         for run in batch.runs:
             if run.samples:
                 self._append(self._live[run.sequence.request_id], tokens[run.sequence.request_id], run.length > 1)
-        going_on = [run.sequence for run in batch.runs if run.sequence.request_id in self._live]
-        self._journal.progress([(sequence.request_id, _usage(sequence)) for sequence in going_on])
+        going_on = [self._live[run.sequence.request_id] for run in batch.runs if run.sequence.request_id in self._live]
+        self._journal.progress([(request.sequence.request_id, request.usage) for request in going_on])
 
-    def _append(self, request: _Request, token: int | None, ended_prompt: bool) -> None:
+    def _append(self, request: Request, token: int | None, ended_prompt: bool) -> None:
         if token is None:
             message = "the model's output is not finite for this request: the adapter's weights are unusable"
             self._fail(request, "non_finite_logits", message, permanent=True)
@@ -194,26 +229,27 @@ class Engine:
         else:
             self._events.append(TokenEvent(sequence.request_id, text, (token,)))
 
-    def _end(self, request: _Request, reason: FinishReason, text: str, *tokens: int) -> None:
-        sequence, usage = request.sequence, _usage(request.sequence)
+    def _end(self, request: Request, reason: FinishReason, text: str, *tokens: int) -> None:
         if not request.text.is_stopped:
             text += request.text.finish()
             # A stop string may only now have become complete.
             reason = "stop" if request.text.is_stopped else reason
-        del self._live[sequence.request_id]
-        self._scheduler.end(sequence, keep_pages=True)
-        self._journal.end(sequence.request_id, usage, reason)
-        _log_end(sequence, usage, reason)
-        self._events.append(TokenEvent(sequence.request_id, text, tokens, reason, usage))
+        self._close(request, reason, keep_pages=True)
+        self._events.append(TokenEvent(request.sequence.request_id, text, tokens, reason, request.usage))
 
-    def _fail(self, request: _Request, code: str, message: str, *, permanent: bool) -> None:
-        sequence, usage = request.sequence, _usage(request.sequence)
-        del self._live[sequence.request_id]
-        self._scheduler.end(sequence, keep_pages=False)
-        self._journal.end(sequence.request_id, usage, f"error:{code}")
-        _log_end(sequence, usage, f"error:{code}")
+    def _fail(self, request: Request, code: str, message: str, *, permanent: bool) -> None:
+        self._close(request, f"error:{code}", keep_pages=False)
         param = "adapter" if code == "adapter_unavailable" else None
-        self._events.append(EngineError(sequence.request_id, code, message, param, permanent, usage))
+        self._events.append(EngineError(request.sequence.request_id, code, message, param, permanent, request.usage))
+
+    def _close(self, request: Request, reason: str, *, keep_pages: bool) -> None:
+        sequence, usage = request.sequence, request.usage
+        del self._live[sequence.request_id]
+        self._scheduler.end(sequence, keep_pages=keep_pages)
+        self._journal.end(sequence.request_id, usage, reason)
+        request.log_end(usage, reason)
+        if request.has_run:
+            self._rate.served()
 
     def _fail_batch(self, batch: Batch, error: Exception) -> None:
         log.error("a step failed", exc_info=error, extra={"requests": [r.sequence.request_id for r in batch.runs]})
@@ -227,6 +263,12 @@ class Engine:
                 message = f"adapter {sequence.adapter.version if sequence.adapter else ''} cannot be served: {error}"
                 self._fail(self._live[sequence.request_id], "adapter_unavailable", message, permanent=error.permanent)
 
+    def _fail_overdue(self) -> None:
+        now = self._clock()
+        for request in [r for r in self._live.values() if r.deadline is not None and r.deadline <= now]:
+            message = f"the request did not end within its deadline_s of {request.deadline_s:g} s"
+            self._fail(request, "deadline_exceeded", message, permanent=False)
+
     def _commit(self) -> list[Event]:
         """Journal first, then let the events go. A disk that refuses stops the engine's clock; it forgets nothing."""
         try:
@@ -239,16 +281,3 @@ class Engine:
         self._journal_fails = False
         events, self._events = self._events, []
         return events
-
-
-def _log_end(sequence: Sequence, usage: Usage, reason: str) -> None:
-    version = sequence.adapter.version if sequence.adapter else None
-    fields = {"request_id": sequence.request_id, "tenant": sequence.tenant, "adapter_version": version}
-    log.info("request ended", extra={**fields, "finish_reason": reason, **to_builtins(usage)})
-
-
-def _usage(sequence: Sequence) -> Usage:
-    """A sequence that never ran has used nothing, not even its prompt."""
-    if sequence.metered_cached_len is None:
-        return Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, device_ns=0)
-    return Usage(sequence.prompt_len, sequence.metered_cached_len, sequence.completion_len, sequence.device_ns)

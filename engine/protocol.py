@@ -73,6 +73,8 @@ class Generate(msgspec.Struct, tag="generate", frozen=True):
     """Run one request. Events carry its request_id until one with `finish_reason`, or an `EngineError`.
 
     tenant: whose turn it is in the fair queue. namespace: the cache salt of rule 1 (the engine adds the adapter).
+    tenant_weight: the tenant's share of the service, 0.01 to 100. deadline_s: seconds from its arrival at the engine;
+    what has not ended by then ends with the error `deadline_exceeded`. None: no deadline.
     """
 
     request_id: str
@@ -81,6 +83,8 @@ class Generate(msgspec.Struct, tag="generate", frozen=True):
     token_ids: tuple[int, ...]
     sampling: Sampling
     adapter: AdapterRef | None = None
+    tenant_weight: float = 1.0
+    deadline_s: float | None = None
 
 
 class Abort(msgspec.Struct, tag="abort", frozen=True):
@@ -159,6 +163,7 @@ class EngineError(msgspec.Struct, tag="error", frozen=True):
     code: machine-readable (`context_length_exceeded`, `adapter_unavailable`, `invalid_prompt`, ...).
     permanent: False where the same request may succeed later.
     usage: what had been used before the failure, when the request had been started (it is in the journal too).
+    retry_after_s: seconds after which there should be room for it, by the service measured of late; None: not known.
     """
 
     ref: str
@@ -167,6 +172,7 @@ class EngineError(msgspec.Struct, tag="error", frozen=True):
     param: str | None = None
     permanent: bool = True
     usage: Usage | None = None
+    retry_after_s: float | None = None
 
 
 class JournalLine(msgspec.Struct, tag="journal_line", frozen=True):

@@ -1,6 +1,7 @@
 """The wire: one ROUTER socket that gateways talk to. It never waits for a step, and a step never waits for it."""
 
 import logging
+import math
 import socket
 import threading
 import time
@@ -56,10 +57,20 @@ class Server:
     """Answers `Prepare`, `Describe` and `ReadJournal` itself; hands `Generate` and `Abort` to the step thread.
 
     A gateway that has been silent for SILENCE_SECONDS, or cannot be reached, has its requests aborted.
-    Raises AddressError.
+    drain_seconds: what has begun may go on for so long after `stop`. Raises AddressError.
     """
 
-    def __init__(self, url: str, engine: Engine, prompts: Prompts, journal: Journal, description: Description) -> None:
+    def __init__(
+        self,
+        url: str,
+        engine: Engine,
+        prompts: Prompts,
+        journal: Journal,
+        description: Description,
+        *,
+        drain_seconds: float,
+    ) -> None:
+        self._drain_seconds = drain_seconds
         self._prompts, self._journal, self._description = prompts, journal, description
         self._url = url
         self._context = zmq.Context()
@@ -69,39 +80,49 @@ class Server:
         self._from_steps = self._context.socket(zmq.PUSH)  # used by the step thread alone
         self._from_steps.connect("inproc://events")
         self._steps = StepThread(engine, self._hand_over, self._hand_over_end)
-        self._stop = threading.Event()
+        self._asked_to_stop, self._hurry, self._over = threading.Event(), threading.Event(), threading.Event()
         self._heard: dict[bytes, float] = {}
 
     def stop(self) -> None:
-        """Ask `serve` to return. May be called from a signal handler or another thread."""
-        self._stop.set()
+        """Ask `serve` to return once what runs is done; asked again, at once. May be called from a signal handler or
+        another thread."""
+        if self._asked_to_stop.is_set():
+            self._hurry.set()
+        self._asked_to_stop.set()
 
     def serve(self) -> bool:
-        """Serve until `stop`. Open requests end as `engine_restart`. False: the step thread failed."""
+        """Serve until `stop`. What is still open then ends as `engine_restart`. False: the step thread failed."""
         self._steps.start()
         poller = zmq.Poller()
         poller.register(self._router, zmq.POLLIN)
         poller.register(self._outbox, zmq.POLLIN)
         try:
-            while not self._stop.is_set():
-                ready = dict(poller.poll(POLL_MS))
-                if self._outbox in ready:
-                    self._send_events()
-                if self._router in ready:
-                    self._receive()
-                self._drop_silent()
+            self._turn(poller, until=self._asked_to_stop)
+            self._steps.drain(self._drain_seconds)
+            self._turn(poller, until=self._hurry, seconds=self._drain_seconds)
         finally:
             ended = self._steps.stop(STOP_SECONDS)
             self._send_events()
             self._close(wait=ended)
         return not self._steps.failed
 
+    def _turn(self, poller: zmq.Poller, *, until: threading.Event, seconds: float = math.inf) -> None:
+        """Send and receive, until that event, the end of the step thread or of the time."""
+        end = time.monotonic() + seconds
+        while not (until.is_set() or self._over.is_set()) and time.monotonic() < end:
+            ready = dict(poller.poll(POLL_MS))
+            if self._outbox in ready:
+                self._send_events()
+            if self._router in ready:
+                self._receive()
+            self._drop_silent()
+
     def _hand_over(self, gateway: bytes, events: list[Event]) -> None:
         self._from_steps.send_multipart([gateway, encode_events(events)])
 
     def _hand_over_end(self) -> None:
         self._from_steps.close(linger=1000)
-        self._stop.set()
+        self._over.set()
 
     def _send_events(self) -> None:
         while self._outbox.poll(0):

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
@@ -25,7 +26,9 @@ class Forget:
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    pass
+    """Finish what runs, for at most so long."""
+
+    seconds: float
 
 
 Deliver = Callable[[bytes, list[Event]], None]
@@ -42,7 +45,7 @@ class StepThread:
         self._engine, self._deliver, self._on_end = engine, deliver, on_end
         self._commands: SimpleQueue[tuple[bytes, Generate | Abort] | Forget | _Stop] = SimpleQueue()
         self._gateways: dict[str, bytes] = {}  # request id -> who asked
-        self._stopping = False
+        self._stop_at: float | None = None  # by time.monotonic
         self.failed = False
         self._thread = threading.Thread(target=self._run, name="step", daemon=True)
 
@@ -56,15 +59,19 @@ class StepThread:
         """Abort all that this gateway asked for. why: for the log, such as "is unreachable"."""
         self._commands.put(Forget(gateway, why))
 
+    def drain(self, seconds: float) -> None:
+        """Take nothing new, and end the thread when what has begun is done, at the latest after `seconds`."""
+        self._commands.put(_Stop(seconds))
+
     def stop(self, timeout: float) -> bool:
         """End open requests, deliver the last events, end the thread. False: it did not end in time."""
-        self._commands.put(_Stop())
+        self._commands.put(_Stop(0.0))
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
     def _run(self) -> None:
         try:
-            while not self._stopping:
+            while not self._is_over():
                 self._take_commands()
                 self._send(self._engine.step())
             self._send(self._engine.shutdown())
@@ -74,10 +81,13 @@ class StepThread:
         finally:
             self._on_end()
 
+    def _is_over(self) -> bool:
+        return self._stop_at is not None and (self._engine.is_idle or time.monotonic() >= self._stop_at)
+
     def _take_commands(self) -> None:
         """All that are there; sleeps while there is nothing to compute."""
         try:
-            if self._engine.is_idle:
+            if self._engine.is_idle and self._stop_at is None:
                 self._obey(self._commands.get())
             elif self._engine.is_waiting:
                 self._obey(self._commands.get(timeout=WAIT_SECONDS))
@@ -88,8 +98,9 @@ class StepThread:
 
     def _obey(self, command: tuple[bytes, Generate | Abort] | Forget | _Stop) -> None:
         match command:
-            case _Stop():
-                self._stopping = True
+            case _Stop(seconds):
+                self._engine.drain()
+                self._stop_at = time.monotonic() + seconds
             case Forget(gateway, why):
                 self._abort_all(gateway, why)
             case (gateway, Generate() as request):

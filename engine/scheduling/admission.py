@@ -8,32 +8,27 @@ from engine.protocol import EngineError, Generate, Sampling
 
 MAX_STOPS = 16
 MAX_STOP_CHARS = 1024
+MIN_WEIGHT, MAX_WEIGHT = 0.01, 100.0
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """context_len, pool_tokens: tokens. max_waiting: sequences that may wait at once."""
+    """context_len, pool_tokens: tokens."""
 
     vocab_size: int
     context_len: int
     pool_tokens: int
     max_rank: int
-    max_waiting: int
 
     def max_len(self, request: Generate) -> int:
         """Tokens the sequence may grow to: its own wish, within the context and the pool."""
         return min(len(request.token_ids) + request.sampling.max_tokens, self.context_len, self.pool_tokens)
 
 
-def refusal(request: Generate, limits: Limits, waiting: int) -> EngineError | None:
-    """Why the request cannot be served; None where it can."""
-    code, param, message = next(_problems(request, limits), (None, None, None))
-    if code is None and waiting >= limits.max_waiting:
-        message = f"{waiting} requests are waiting already: try again later"
-        return EngineError(ref=request.request_id, code="engine_overloaded", message=message, permanent=False)
-    if code is None or message is None:
-        return None
-    return EngineError(ref=request.request_id, code=code, message=message, param=param)
+def refusal(request: Generate, limits: Limits) -> EngineError | None:
+    """Why the request can never be served as it is; None where it can."""
+    code, param, message = next(_problems(request, limits), ("", "", ""))
+    return EngineError(ref=request.request_id, code=code, message=message, param=param) if code else None
 
 
 def _problems(request: Generate, limits: Limits) -> Iterator[tuple[str, str, str]]:
@@ -43,6 +38,12 @@ def _problems(request: Generate, limits: Limits) -> Iterator[tuple[str, str, str
     if request.adapter is not None and not 1 <= request.adapter.rank <= limits.max_rank:
         message = f"the adapter's rank is {request.adapter.rank}; this engine serves ranks 1 to {limits.max_rank}"
         yield "adapter_unavailable", "adapter", message
+    if not MIN_WEIGHT <= request.tenant_weight <= MAX_WEIGHT:
+        message = f"tenant_weight is {request.tenant_weight}: it must be from {MIN_WEIGHT} to {MAX_WEIGHT}"
+        yield "invalid_weight", "tenant_weight", message
+    if request.deadline_s is not None and not 0 < request.deadline_s < math.inf:
+        message = f"deadline_s is {request.deadline_s}: it must be over 0 seconds; leave it out for none"
+        yield "invalid_deadline", "deadline_s", message
 
 
 def _prompt_problems(ids: tuple[int, ...], limits: Limits) -> Iterator[tuple[str, str, str]]:

@@ -1,6 +1,8 @@
 """Which tokens the next step computes."""
 
+import logging
 from bisect import insort
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -10,6 +12,10 @@ from engine.protocol import AdapterRef
 from engine.scheduling.fair_queue import FairQueue
 from engine.scheduling.sequence import Batch, Run, Sequence
 
+log = logging.getLogger(__name__)
+
+# Plans that a tenant with nothing running may wait before another tenant's sequence is preempted for it.
+YIELD_PLANS = 16
 # Plans that may pass a sequence over, once its turn has come, before an adapter slot is drained for it.
 PATIENCE = 32
 # Service of one sampled token, in prompt tokens: a decode step reads all weights for one token per sequence.
@@ -43,8 +49,13 @@ class _Draft:
 class Scheduler:
     """Owns waiting and running sequences, and what a running one holds: pages, a lock in the prefix cache, a slot.
 
-    Seniority (arrival) decides who yields when pages run out: the youngest. So the oldest always gets on, and since
-    every sequence is bounded, all do.
+    Who yields when pages run out is the youngest of the tenant with most sequences running, never the oldest of all.
+    So the oldest always gets on, and since every sequence is bounded, all do.
+
+    The bound on waiting: a tenant with nothing running is admitted within YIELD_PLANS + n plans of its request, where n
+    counts the tenants in the same position, itself included. It holds for a request of the base model or of an adapter
+    in a slot, while n and the tenants running are no more than max_running places, and while its pages fit beside one
+    sequence of each of those tenants and the oldest of all. Others may then have to yield to it.
     """
 
     def __init__(
@@ -63,6 +74,8 @@ class Scheduler:
         self._running: list[Sequence] = []  # by arrival
         self._arrivals = 0
         self._plans = 0
+        self._blocked = ""  # what held up admission last, so that it is logged once
+        self.preemptions = 0
 
     @property
     def running(self) -> tuple[Sequence, ...]:
@@ -71,6 +84,14 @@ class Scheduler:
     @property
     def waiting_count(self) -> int:
         return len(self._queue)
+
+    @property
+    def tenants_waiting(self) -> int:
+        return self._queue.tenants
+
+    def waiting_of(self, tenant: str) -> int:
+        """How many sequences of this tenant wait."""
+        return self._queue.waiting_of(tenant)
 
     @property
     def waiting(self) -> tuple[Sequence, ...]:
@@ -83,18 +104,20 @@ class Scheduler:
 
     def add(self, sequence: Sequence) -> None:
         self._arrivals += 1
-        sequence.arrival = self._arrivals
+        sequence.arrival, sequence.queued_at = self._arrivals, self._plans
         self._queue.join(sequence)
 
     def plan(self) -> Batch:
-        """The next step's work: decodes first, then chunks of running prompts, then new sequences."""
+        """The next step's work: decodes, tenants that have waited too long, chunks of running prompts, the rest."""
         self._plans += 1
+        self._adapters.reserve(self._starved())
         draft = _Draft(self._step_tokens)
         for sequence in [*self._running]:
             if sequence.remaining_len == 1:
                 self._continue(sequence, draft)
+        self._admit_overdue(draft)
         for sequence in [*self._running]:
-            if sequence.remaining_len > 1:
+            if sequence.remaining_len > 1 and sequence.request_id not in draft.runs:
                 self._continue(sequence, draft)
         self._admit(draft)
         return Batch(tuple(draft.runs.values()))
@@ -141,36 +164,88 @@ class Scheduler:
             draft.put(_run(sequence, length))
 
     def _grow(self, sequence: Sequence, tokens: int, draft: _Draft) -> bool:
-        """Pages for `tokens` tokens, preempting the youngest as needed. False: the youngest was `sequence` itself."""
+        """Pages for `tokens` tokens, preempting as needed. False: `sequence` itself had to yield."""
         needed = self._pages_of(tokens) - len(sequence.pages)
         while not self._has_pages(needed):
-            victim = self._running[-1]
-            draft.withdraw(victim)
-            self._preempt(victim)
+            victim = self._who_yields() or self._running[-1]
+            self._preempt(victim, draft, "pages", sequence)
             if victim is sequence:
                 return False
         sequence.pages += self._pool.allocate(max(needed, 0))
         return True
 
-    def _preempt(self, sequence: Sequence) -> None:
-        self._running.remove(sequence)
-        self._release(sequence, keep_pages=True)
-        self._queue.give_back(sequence)
+    def _who_yields(self) -> Sequence | None:
+        """The youngest of the tenant with most sequences running for its weight. Nobody gives up a tenant's only one,
+        nor the oldest of all."""
+        places = Counter(sequence.tenant for sequence in self._running)
+        spare = [sequence for sequence in self._running[1:] if places[sequence.tenant] > 1]
+        return max(spare, key=lambda s: (places[s.tenant] / s.weight, s.arrival), default=None)
+
+    def _preempt(self, victim: Sequence, draft: _Draft, lack: str, favoured: Sequence) -> None:
+        draft.withdraw(victim)
+        self._explain("preempt", victim, lack=lack, favoured=favoured.request_id)
+        self._running.remove(victim)
+        self._release(victim, keep_pages=True)
+        victim.queued_at = self._plans
+        self._queue.give_back(victim)
+        self.preemptions += 1
+
+    def _admit_overdue(self, draft: _Draft) -> None:
+        """One sequence of each tenant that has nothing running and has waited YIELD_PLANS; others make room for it."""
+        running = {sequence.tenant for sequence in self._running}
+        for sequence in self._queue.turns(besides=running):
+            if draft.budget <= 0:
+                return
+            overdue = sequence.queued_at <= self._plans - YIELD_PLANS and sequence.tenant not in running
+            if overdue and self._seat(sequence):
+                if self._make_room(sequence, draft):
+                    running.add(sequence.tenant)
+                    self._start(sequence, draft)
+                else:
+                    self._release(sequence, keep_pages=False)
+
+    def _make_room(self, sequence: Sequence, draft: _Draft) -> bool:
+        """A place and pages. False: there is nobody left who could yield."""
+        while True:
+            lack = "places" if len(self._running) >= self._max_running else "pages"
+            if lack == "pages" and self._place(sequence):
+                return True
+            victim = self._who_yields()
+            if victim is None:
+                return False
+            self._preempt(victim, draft, lack, sequence)
 
     def _admit(self, draft: _Draft) -> None:
-        self._adapters.reserve(self._starved())
         for sequence in self._queue.turns():
             if draft.budget <= 0 or len(self._running) >= self._max_running:
+                self._hold_up(sequence, "step_tokens" if draft.budget <= 0 else "places")
                 return
             if not self._seat(sequence):
-                sequence.passed_over_at = sequence.passed_over_at or self._plans
+                if sequence.passed_over_at is None:
+                    sequence.passed_over_at = self._plans
+                    self._explain("pass over", sequence, lack="adapter slot")
                 continue
             if not self._place(sequence):
                 self._release(sequence, keep_pages=False)
+                self._hold_up(sequence, "pages")
                 return
-            sequence.passed_over_at = None
-            self._start(sequence)
-            draft.put(_run(sequence, min(sequence.remaining_len, draft.budget)))
+            self._start(sequence, draft)
+
+    def _hold_up(self, sequence: Sequence, lack: str) -> None:
+        """Nobody else is admitted in this plan."""
+        if self._blocked != f"{sequence.request_id} {lack}":
+            self._blocked = f"{sequence.request_id} {lack}"
+            self._explain("hold up", sequence, lack=lack)
+
+    def _explain(self, decision: str, sequence: Sequence, **why: object) -> None:
+        """One debug line per decision: what the scheduler did with which sequence, and why."""
+        if log.isEnabledFor(logging.DEBUG):
+            state = {
+                "request_id": sequence.request_id, "tenant": sequence.tenant, "plan": self._plans,
+                "waited_plans": self._plans - sequence.queued_at, "running": len(self._running),
+                "waiting": len(self._queue), "pages_free": self._pool.available,
+            }  # fmt: skip
+            log.debug(decision, extra={**state, **why})
 
     def _starved(self) -> list[str]:
         """Digests of sequences whose turn it was PATIENCE plans ago, and that are still passed over."""
@@ -197,26 +272,36 @@ class Scheduler:
         sequence.cached_len = sequence.computed_len = len(match.pages) * self._page_size
         needed = self._pages_of(len(sequence.tokens)) - len(match.pages)
         if not self._has_pages(needed + len(self._running)):
+            self._drop_pages(sequence)
             return False
         sequence.pages += self._pool.allocate(needed)
         return True
 
-    def _start(self, sequence: Sequence) -> None:
+    def _start(self, sequence: Sequence, draft: _Draft) -> None:
+        """It has all it needs: from waiting to running, with its first tokens in this batch."""
+        length = min(sequence.remaining_len, draft.budget)
+        self._explain("admit", sequence, slot=sequence.slot, cached_len=sequence.cached_len, tokens=length)
+        sequence.passed_over_at = None
         self._queue.take(sequence)
         if sequence.metered_cached_len is None:
             sequence.metered_cached_len = sequence.cached_len
             self._queue.charge(sequence, sequence.remaining_len)
         insort(self._running, sequence, key=lambda other: other.arrival)
+        draft.put(_run(sequence, length))
 
     def _release(self, sequence: Sequence, *, keep_pages: bool) -> None:
         if keep_pages:
             self.remember(sequence)
+        self._drop_pages(sequence)
+        if sequence.slot is not None:
+            self._adapters.release(sequence.slot)
+        sequence.slot = None
+
+    def _drop_pages(self, sequence: Sequence) -> None:
         if sequence.node is not None:
             self._cache.unlock(sequence.node)
         self._pool.free(sequence.pages)
-        if sequence.slot is not None:
-            self._adapters.release(sequence.slot)
-        sequence.node, sequence.slot, sequence.pages = None, None, []
+        sequence.node, sequence.pages = None, []
         sequence.cached_len = sequence.computed_len = 0
 
     def _has_pages(self, count: int) -> bool:

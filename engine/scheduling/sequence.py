@@ -14,6 +14,7 @@ class Sequence:
     slot: adapter slot while running, None = base model. pages: page table; page i holds tokens [i*size, (i+1)*size).
     max_len: tokens it may grow to. arrival: seniority, kept when preempted. node: the locked node of the prefix cache.
     metered_cached_len: `cached_len` of the first admission, None before it: what preemption does is not the tenant's.
+    weight: its tenant's share of the service. queued_at: the plan after which it began to wait.
     passed_over_at: the plan that first passed it over because its adapter was in no slot.
     """
 
@@ -34,6 +35,8 @@ class Sequence:
     node: Node | None = None
     metered_cached_len: int | None = None
     passed_over_at: int | None = None
+    weight: float = 1.0
+    queued_at: int = 0
 
     @property
     def completion_len(self) -> int:

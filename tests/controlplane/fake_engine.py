@@ -8,6 +8,7 @@ import time
 from collections import deque
 from dataclasses import dataclass, field
 
+import msgspec
 import zmq
 
 from engine import protocol as wire
@@ -180,9 +181,8 @@ class FakeEngine:
         pieces = script.pieces[: job.request.sampling.max_tokens]
         if script.error and job.sent >= len(pieces):
             del self._jobs[request_id]
-            error = script.error
-            usage = self._write(job, f"error:{error.code}") if job.sent else None
-            return wire.EngineError(request_id, error.code, error.message, error.param, error.permanent, usage)
+            usage = self._write(job, f"error:{script.error.code}") if job.sent else None
+            return msgspec.structs.replace(script.error, ref=request_id, usage=usage)
         job.sent += 1
         is_last = job.sent >= len(pieces) and not script.error
         text = pieces[job.sent - 1] if pieces else ""

@@ -1,17 +1,19 @@
 """The engine's core over the toy model: random work keeps every promise, and chosen work keeps each one visibly."""
 
+import random
 import tempfile
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from engine.protocol import AdapterRef, EngineError, Event, Generate, Sampling, TokenEvent, Usage
-from tests.engine.toy import CONTEXT_LEN, VOCAB, Toy, expected_tokens, greedy, toy_adapter, toy_engine
+from tests.engine.toy import CONTEXT_LEN, VOCAB, Toy, expected_tokens, greedy, talkative, toy_adapter, toy_engine
 
 NOTHING = Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, device_ns=0)
 
@@ -57,16 +59,23 @@ class CoreMachine(RuleBasedStateMachine):
     """Random adds, aborts, faults and steps on a pool that is too small and with slots that are too few."""
 
     @initialize(
-        pages=st.integers(6, 40), step_tokens=st.integers(1, 20), slots=st.integers(1, 3), running=st.integers(1, 6)
+        pages=st.integers(6, 40),
+        step_tokens=st.integers(2, 20),
+        slots=st.integers(1, 3),
+        running=st.integers(1, 6),
+        host_bytes=st.sampled_from([1, 1000]),
     )
-    def open(self, pages: int, step_tokens: int, slots: int, running: int) -> None:
-        self.home = tempfile.TemporaryDirectory()
+    def open(self, pages: int, step_tokens: int, slots: int, running: int, host_bytes: int) -> None:
+        """host_bytes 1: an adapter that leaves its slot has to be loaded again."""
+        self.home, self.now = tempfile.TemporaryDirectory(), 0.0
         self.toy = toy_engine(
             Path(self.home.name),
             kv_pool_tokens=4 * pages,
             step_tokens=step_tokens,
             adapter_slots=slots,
-            max_running=running,
+            max_running=min(running, step_tokens - 1),
+            host_bytes=host_bytes,
+            clock=lambda: self.now,
         )
         self.toy.model.fault = self.fault
         self.answers, self.requests = Answers(), dict[str, Generate]()
@@ -84,6 +93,8 @@ class CoreMachine(RuleBasedStateMachine):
         adapter=st.sampled_from([None, None, "a", "b", "c", "broken"]),
         max_tokens=st.integers(1, 30),
         temperature=st.sampled_from([0.0, 1.5]),
+        weight=st.sampled_from([0.5, 1.0, 4.0]),
+        deadline=st.sampled_from([None, None, 2.0, 9.0]),
     )
     def add(
         self,
@@ -93,6 +104,8 @@ class CoreMachine(RuleBasedStateMachine):
         adapter: str | None,
         max_tokens: int,
         temperature: float,
+        weight: float,
+        deadline: float | None,
     ) -> None:
         name = f"r{len(self.requests) + self.refused}"
         sampling = Sampling(max_tokens=max_tokens, temperature=temperature, seed=7)
@@ -103,6 +116,8 @@ class CoreMachine(RuleBasedStateMachine):
             tenant=tenant,
             namespace=tenant,
             adapter=toy_adapter(adapter) if adapter else None,
+            tenant_weight=weight,
+            deadline_s=deadline,
         )
         error = self.toy.engine.add(asked)
         if error is None:
@@ -123,6 +138,7 @@ class CoreMachine(RuleBasedStateMachine):
     @rule(steps=st.integers(1, 8))
     def step(self, steps: int) -> None:
         for _ in range(steps):
+            self.now += 1.0
             self.answers.take(self.toy.engine.step())
             self.toy.engine.check_integrity()
 
@@ -142,6 +158,9 @@ class CoreMachine(RuleBasedStateMachine):
             self.check(asked, self.answers.ends[name], lines[name].usage)
         self.toy.engine._scheduler._cache.evict(10**6)
         assert self.toy.engine._scheduler._pool.available == self.toy.config.pages, "every page came back"
+        assert self.toy.adapters.slots_in_use == 0, "every slot came back"
+        assert len(self.toy.model.bank.slots) == len(self.toy.adapters.in_slots) <= self.toy.config.adapter_slots
+        assert not self.toy.journal.open_requests
         self.toy.engine.shutdown()
         self.toy.journal.close()
         self.home.cleanup()
@@ -155,8 +174,10 @@ class CoreMachine(RuleBasedStateMachine):
         assert journaled.prompt_tokens in (0, len(asked.token_ids))
         assert 0 <= journaled.cached_tokens <= max(journaled.prompt_tokens - 1, 0)
         if isinstance(end, EngineError):
-            assert end.code in ("engine_fault", "adapter_unavailable")
-            assert end.code == "engine_fault" or (asked.adapter is not None and asked.adapter.version == "broken")
+            assert end.code in ("engine_fault", "adapter_unavailable", "deadline_exceeded")
+            broken = asked.adapter is not None and asked.adapter.version == "broken"
+            assert end.code != "adapter_unavailable" or broken
+            assert end.code != "deadline_exceeded" or asked.deadline_s is not None
         elif end.finish_reason == "cancelled":
             assert name in self.aborted
         else:
@@ -239,6 +260,10 @@ def test_one_digest_under_two_versions_shares_one_cache(toy: Toy) -> None:
         ([1], greedy(1, stop=("",)), {}, "invalid_sampling", "stop"),
         ([1], greedy(1, stop=("x",) * 17), {}, "invalid_sampling", "stop"),
         ([1], greedy(1), {"adapter": toy_adapter("a", rank=9)}, "adapter_unavailable", "adapter"),
+        ([1], greedy(1), {"tenant_weight": 0.0}, "invalid_weight", "tenant_weight"),
+        ([1], greedy(1), {"tenant_weight": float("nan")}, "invalid_weight", "tenant_weight"),
+        ([1], greedy(1), {"deadline_s": 0.0}, "invalid_deadline", "deadline_s"),
+        ([1], greedy(1), {"deadline_s": float("inf")}, "invalid_deadline", "deadline_s"),
     ],
 )
 def test_refused_with_a_reason_and_never_journaled(
@@ -379,3 +404,102 @@ def test_shutdown_ends_what_is_open_with_what_it_used(toy: Toy) -> None:
     reasons = [(line.request_id, line.finish_reason, line.usage) for line in toy.journal.read(0, 9)]
     assert reasons == [(name, "engine_restart", answers.ends[name].usage) for name in ("running", "waiting")]
     assert [answers.ends[name].usage.completion_tokens for name in ("running", "waiting")] == [3, 0]  # type: ignore[union-attr]
+
+
+def test_what_is_over_its_deadline_ends_waiting_or_running_and_is_journaled(tmp_path: Path) -> None:
+    now, answers = [100.0], Answers()
+    toy = toy_engine(tmp_path, max_running=1, clock=lambda: now[0])
+    (long,) = talkative(1, 40)
+    toy.engine.add(msgspec.structs.replace(long, request_id="running", tenant="acme", deadline_s=5.0))
+    toy.engine.add(request("waiting", [1, 2, 3], greedy(4), deadline_s=4.0))
+    toy.engine.add(request("patient", [1, 2, 3], greedy(4)))
+    for step in range(6):
+        now[0] = 100.0 + step
+        answers.take(toy.engine.step())
+    ends = [answers.ends[name] for name in ("waiting", "running")]
+    assert [end.code for end in ends if isinstance(end, EngineError)] == ["deadline_exceeded"] * 2
+    assert [end.usage.completion_tokens for end in ends if end.usage] == [0, 5]
+    drive(toy, answers)
+    assert answers.tokens["patient"] == expected_tokens(request("patient", [1, 2, 3], greedy(4)))
+    lines = {line.request_id: line for line in toy.journal.read(0, 9)}
+    assert lines["running"].finish_reason == lines["waiting"].finish_reason == "error:deadline_exceeded"
+    assert lines["running"].usage == answers.ends["running"].usage
+
+
+def test_draining_finishes_what_has_begun_and_takes_nothing_new(tmp_path: Path) -> None:
+    toy, answers = toy_engine(tmp_path, max_running=2, kv_pool_tokens=48), Answers()
+    asked = talkative(4, 30)
+    for each in asked:
+        toy.engine.add(each)
+    for _ in range(3):
+        answers.take(toy.engine.step())
+    toy.engine.drain()
+    error = toy.engine.add(request("late", [1], greedy(1)))
+    assert error is not None
+    assert (error.code, error.permanent) == ("engine_draining", False)
+    drive(toy, answers)
+    assert [answers.tokens[each.request_id] for each in asked] == [*map(expected_tokens, asked[:2]), [], []]
+    reasons = {line.request_id: (line.finish_reason, line.usage.prompt_tokens) for line in toy.journal.read(0, 9)}
+    assert reasons == {
+        "r0": ("length", 5),
+        "r1": ("length", 5),
+        "r2": ("engine_restart", 0),
+        "r3": ("engine_restart", 0),
+    }
+
+
+class Ticking:
+    """The device's clock: stands still but for what `fault` adds to it."""
+
+    def __init__(self, toy: Toy, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now, self.random = 0, random.Random(0)
+        toy.model.fault = self.fault
+        monkeypatch.setattr("engine.core.time.perf_counter_ns", lambda: self.now)
+
+    def fault(self, batch: object) -> None:
+        self.now += self.random.randrange(1, 10**9)
+        if self.random.random() < 0.05:
+            raise RuntimeError("the device hiccups")
+
+
+def test_the_device_seconds_of_all_requests_are_the_time_the_device_was_busy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toy, answers = toy_engine(tmp_path, kv_pool_tokens=64), Answers()
+    device = Ticking(toy, monkeypatch)
+    for i, each in enumerate(talkative(30, 12, adapters="abc")):
+        toy.engine.add(each)
+        if i % 7 == 0:
+            toy.engine.abort(f"r{i // 2}")
+        answers.take(toy.engine.step())
+    drive(toy, answers)
+    lines = toy.journal.read(0, 99)
+    assert len(lines) == 30
+    assert {line.finish_reason for line in lines} >= {"length", "error:engine_fault"}
+    assert sum(line.usage.device_ns for line in lines) == device.now
+
+
+@pytest.mark.parametrize("tenants", ["a", "abcd"])
+def test_who_is_sent_away_finds_room_at_the_time_that_was_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tenants: str
+) -> None:
+    toy, answers = toy_engine(tmp_path, max_waiting=20, max_waiting_per_tenant=8), Answers()
+    device, refused = Ticking(toy, monkeypatch), Counter[str]()
+    asked = talkative(60, 8)
+    for i, each in enumerate(asked):
+        each = msgspec.structs.replace(each, tenant=tenants[i % len(tenants)])
+        error = toy.engine.add(each)
+        if error is None:
+            continue
+        refused[error.code] += 1
+        assert not error.permanent
+        assert error.retry_after_s is not None
+        assert error.retry_after_s >= 1
+        assert f"try again in {error.retry_after_s:.0f} s" in error.message
+        until = device.now + error.retry_after_s * 1e9
+        while device.now < until and not toy.engine.is_idle:
+            answers.take(toy.engine.step())
+        assert toy.engine.add(each) is None
+    assert set(refused) == ({"tenant_overloaded"} if tenants == "a" else {"engine_overloaded"})
+    drive(toy, answers)
+    assert answers.ends.keys() == {each.request_id for each in asked}

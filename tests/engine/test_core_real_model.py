@@ -106,12 +106,18 @@ class RealEngine:
     def __init__(self, config: EngineConfig, runner: Runner, home: Path, step_tokens: int, slots: int) -> None:
         info, self.sent = runner.info, 0
         mine = EngineConfig(
-            model=config.model, home=home, url="", exact=True, kv_pool_tokens=1024, step_tokens=step_tokens
+            model=config.model,
+            home=home,
+            url="",
+            exact=True,
+            kv_pool_tokens=1024,
+            step_tokens=step_tokens,
+            max_running=min(64, step_tokens - 1),
         )
         load = adapter_loader(BaseShape.from_config_file(config.model), AdapterLimits())
         self.tokenizer = Tokenizer(config.model, vocab_size=info.vocab_size, context_len=info.context_len)
         self.adapters, self.journal = AdapterPool(runner.bank, slots, load, 1 << 30), Journal(home)
-        limits = Limits(info.vocab_size, info.context_len, 1024, 64, 100)
+        limits = Limits(info.vocab_size, info.context_len, 1024, 64)
         self.engine = Engine(mine, limits, runner, self.tokenizer, self.adapters, self.journal)
 
     def ask(self, *names: str | None) -> Answers:

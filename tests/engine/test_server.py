@@ -20,6 +20,7 @@ from engine.protocol import (
     Describe,
     Description,
     EngineError,
+    Event,
     Generate,
     JournalPage,
     Ping,
@@ -254,6 +255,42 @@ def test_stopping_ends_open_requests_and_tells_them(served: Served, client: Gate
     assert end.finish_reason == "engine_restart"
     line = served.toy.journal.read(0, 9)[0]
     assert (line.finish_reason, line.usage) == ("engine_restart", end.usage)
+
+
+@pytest.mark.parametrize("hurry", [False, True])
+def test_told_to_stop_it_finishes_what_has_begun_and_takes_nothing_new(tmp_path: Path, hurry: bool) -> None:
+    url = f"ipc://{tmp_path}/engine.sock"
+    toy = toy_engine(tmp_path / "home", url=url, max_running=1)
+    server = toy_server(toy, drain_seconds=60.0)
+    served = Served(toy, server, url, threading.Thread(target=server.serve))
+    served.thread.start()
+    slow(served, 0.02)
+    (begun,) = talkative(1, 40)
+    with gateway(url) as client:
+        client.send(begun)
+        client.receive()
+        client.send(Generate("waiting", "t", "salt", (1, 2), greedy(3)))
+        client.send(Describe("c"))
+        client.until(lambda event: isinstance(event, Description))
+        server.stop()
+        (end,) = (e for e in client.until(lambda e: is_last(e) and _name(e) == "waiting") if _name(e) == "waiting")
+        assert isinstance(end, TokenEvent)
+        assert end.finish_reason == "engine_restart"
+        client.send(Generate("late", "t", "salt", (1, 2), greedy(3)))
+        late = client.until(lambda e: isinstance(e, EngineError))[-1]
+        assert isinstance(late, EngineError)
+        assert (late.ref, late.code, late.permanent) == ("late", "engine_draining", False)
+        if hurry:
+            server.stop()
+        last = client.until(is_last)[-1]
+    served.thread.join(20)
+    assert not served.thread.is_alive()
+    assert isinstance(last, TokenEvent)
+    assert (last.request_id, last.finish_reason) == ("r0", "engine_restart" if hurry else "length")
+
+
+def _name(event: Event) -> str:
+    return event.ref if isinstance(event, EngineError) else getattr(event, "request_id", "")
 
 
 def test_a_fault_in_the_engine_itself_ends_the_process_rather_than_hanging_it(

@@ -145,9 +145,11 @@ def toy_engine(
     max_running: int = 6,
     adapter_slots: int = 2,
     max_waiting: int = 100,
+    max_waiting_per_tenant: int = 100,
     host_bytes: int = 1 << 20,
     url: str = "ipc://unused",
     load: Callable[[AdapterRef], Weights] = toy_load,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Toy:
     config = EngineConfig(
         model=home,
@@ -159,18 +161,20 @@ def toy_engine(
         max_running=max_running,
         adapter_slots=adapter_slots,
         max_waiting=max_waiting,
+        max_waiting_per_tenant=max_waiting_per_tenant,
         max_rank=8,
     )
     bank, journal = ToyBank(), Journal(home)
     model = ToyModel(bank, page_size)
     adapters = AdapterPool(bank, adapter_slots, load, host_bytes)
-    limits = Limits(VOCAB, CONTEXT_LEN, kv_pool_tokens, config.max_rank, max_waiting)
-    return Toy(Engine(config, limits, model, ToyTexts(), adapters, journal), model, adapters, journal, config)
+    limits = Limits(VOCAB, CONTEXT_LEN, kv_pool_tokens, config.max_rank)
+    engine = Engine(config, limits, model, ToyTexts(), adapters, journal, clock=clock)
+    return Toy(engine, model, adapters, journal, config)
 
 
-def toy_server(toy: Toy) -> Server:
+def toy_server(toy: Toy, drain_seconds: float = 0.0) -> Server:
     description = Description("", toy.journal.engine_id, "boot", "toy", CONTEXT_LEN, 256, 8, 2, "cpu", True)
-    return Server(toy.config.url, toy.engine, ToyTexts(), toy.journal, description)
+    return Server(toy.config.url, toy.engine, ToyTexts(), toy.journal, description, drain_seconds=drain_seconds)
 
 
 def talkative(count: int, max_tokens: int, adapters: str = "") -> list[Generate]:

@@ -1,6 +1,8 @@
 """How the engine lets a caller down, as types."""
 
-from controlplane.errors import ApiError, InvalidRequest, Unavailable
+import math
+
+from controlplane.errors import ApiError, InvalidRequest, RateLimited, Unavailable
 from engine.protocol import EngineError
 
 RETRY_SECONDS = 5  # an engine is up again in about that time
@@ -41,5 +43,12 @@ def error_of(refusal: EngineError) -> ApiError:
     if refusal.code.startswith("adapter"):
         text = "The adapter could not be loaded. Send the request again; if it stays so, upload the adapter anew."
         return Unavailable(text, param="model", code="adapter_unavailable")
-    headers = {} if refusal.permanent else {"Retry-After": str(RETRY_SECONDS)}
+    seconds = math.ceil(refusal.retry_after_s or RETRY_SECONDS)
+    headers = {} if refusal.permanent else {"Retry-After": str(seconds)}
+    if refusal.code == "tenant_overloaded":
+        text = f"Too many of your requests are waiting for their turn. Send this one again in {seconds} s."
+        return RateLimited(text, code=refusal.code, headers=headers)
+    if refusal.code == "engine_overloaded":
+        text = f"Too many requests are waiting for their turn. Send this one again in {seconds} s."
+        return Unavailable(text, code=refusal.code, headers=headers)
     return Unavailable("The engine could not serve this request.", code=refusal.code, headers=headers)

@@ -92,6 +92,18 @@ def test_error_before_the_first_event_is_a_status(stack: Served, http: httpx.Cli
     assert int(response.headers["retry-after"]) >= 1
 
 
+@pytest.mark.parametrize(("code", "status"), [("engine_overloaded", 503), ("tenant_overloaded", 429)])
+def test_an_engine_that_is_full_says_when_to_come_back(
+    stack: Served, http: httpx.Client, code: str, status: int
+) -> None:
+    error = EngineError("", code, "12 are waiting", permanent=False, retry_after_s=41.2)
+    stack.engine.script = Script(pieces=(), error=error)
+    response = http.post("/chat/completions", json=BODY)
+    assert (response.status_code, response.headers["retry-after"]) == (status, "42")
+    assert response.json()["error"]["code"] == code
+    assert "again in 42 s" in response.json()["error"]["message"]
+
+
 def test_error_in_mid_stream_is_an_event_and_the_stream_ends(stack: Served, caller: Caller, http: httpx.Client) -> None:
     error = EngineError("", "device_lost", "at /secret/path", permanent=False)
     stack.engine.script = Script(pieces=("a", "b"), error=error)

@@ -2,11 +2,13 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine.protocol import AdapterRef, Generate, TokenEvent
 from engine.scheduling.scheduler import PATIENCE
+from engine.scheduling.sequence import Sequence
 from tests.engine.toy import Toy, expected_tokens, greedy, talkative, toy_adapter, toy_engine
 
 
@@ -37,9 +39,9 @@ def preemptions(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     preempt = toy.engine._scheduler._preempt
 
-    def watched(sequence: object) -> None:
-        seen.append(sequence.request_id)  # type: ignore[attr-defined]
-        preempt(sequence)  # type: ignore[arg-type]
+    def watched(sequence: Sequence, *reason: Any) -> None:
+        seen.append(sequence.request_id)
+        preempt(sequence, *reason)
 
     monkeypatch.setattr(toy.engine._scheduler, "_preempt", watched)
     return seen
