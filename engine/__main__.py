@@ -59,6 +59,8 @@ def _server(config: EngineConfig) -> Server:
     adapters = _adapters(config, runner)
     limits = Limits(info.vocab_size, info.context_len, config.kv_pool_tokens, config.max_rank)
     engine = Engine(config, limits, runner, tokenizer, adapters, journal)
+    if config.metrics_port:
+        engine.metrics.serve(config.metrics_port)
     description = _description(config, info, journal)
     return Server(config.url, engine, tokenizer, journal, description, drain_seconds=config.drain_seconds)
 
@@ -110,6 +112,7 @@ def _config(options: argparse.Namespace) -> EngineConfig:
         pinned=tuple(options.pin),
         max_rank=options.max_rank,
         drain_seconds=options.drain_seconds,
+        metrics_port=options.metrics_port,
         threads=options.threads,
     )
 
@@ -142,6 +145,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--adapter-host-bytes", default="1GiB", help="host memory for adapters behind the slots (%(default)s)")
     add("--pin", type=Path, action="append", default=[], help="adapter folder that keeps a slot; may be repeated")
     add("--drain-seconds", type=float, default=shipped.drain_seconds, help="for what runs at SIGTERM (%(default)s)")
+    add("--metrics-port", type=int, default=shipped.metrics_port, help="for Prometheus, on 127.0.0.1; 0 = none")
     add("--log-level", choices=("debug", "info", "warning", "error"), default="info")
     return parser
 

@@ -29,6 +29,7 @@ class EngineConfig:
     pinned: tuple[Path, ...] = ()
     max_rank: int = 64
     drain_seconds: float = 5.0
+    metrics_port: int = 0  # 0 = none
     threads: int = 0  # 0 = all cores
 
     def __post_init__(self) -> None:
@@ -51,6 +52,8 @@ class EngineConfig:
                 f"step_tokens ({self.step_tokens}) must be over max_running ({self.max_running}): each running "
                 "sequence takes one token of a step, and a new one needs at least one more"
             )
+        if not 0 <= self.metrics_port < 65_536:
+            raise ValueError(f"metrics_port is {self.metrics_port}: it must be 1 to 65535, or 0 for none")
         if not 0 <= self.drain_seconds <= 3600:
             raise ValueError(f"drain_seconds is {self.drain_seconds}: it must be 0 (none) to 3600")
         if self.threads < 0:

@@ -16,6 +16,7 @@ from engine.decoding.sampler import Draw, sample
 from engine.decoding.text_stream import TextStream
 from engine.metering.costing import run_weight, split_step
 from engine.metering.journal import Journal
+from engine.metering.metrics import GAUGE_SECONDS, Metrics, Reading
 from engine.protocol import EngineError, Event, FinishReason, Generate, TokenEvent
 from engine.request import Request
 from engine.scheduling.admission import Limits, refusal
@@ -48,7 +49,7 @@ class Engine:
 
     No event leaves `step` before the journal has what it says. Each accepted request ends exactly once: by a
     `TokenEvent` with a finish reason, or by an `EngineError`, either one with the usage that is in the journal.
-    clock: seconds, for deadlines.
+    clock: seconds, for deadlines and metrics.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class Engine:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.metrics = Metrics()
         self._limits, self._model, self._texts, self._adapters, self._journal = limits, model, texts, adapters, journal
         pool = PagePool(config.pages)
         self._scheduler = Scheduler(
@@ -78,6 +80,7 @@ class Engine:
         self._events: list[Event] = []
         self._journal_fails = False
         self._is_draining = False
+        self._gauges_read_at = -GAUGE_SECONDS
         self._last_step_was_empty = True
 
     @property
@@ -92,15 +95,11 @@ class Engine:
 
     def add(self, request: Generate) -> EngineError | None:
         """Let a request wait for its turn. Returns why not, where it is refused; then it is not in the journal."""
-        if self._journal.knows(request.request_id):
-            message = f"request_id {request.request_id} was used before: give every request its own"
-            return EngineError(ref=request.request_id, code="duplicate_request", message=message, param="request_id")
-        if self._journal_fails:
-            message = "the usage journal cannot be written at the moment: try again later"
-            return EngineError(request.request_id, code="journal_unavailable", message=message, permanent=False)
-        error = refusal(request, self._limits) or self._shed(request)
+        error = self._unjournalable(request) or refusal(request, self._limits) or self._shed(request)
         if error is None:
             self._accept(request)
+        else:
+            self.metrics.refused(error.code)
         return error
 
     def abort(self, request_id: str) -> None:
@@ -117,7 +116,9 @@ class Engine:
             self._last_step_was_empty = not batch.runs
             if batch.runs:
                 self._work(batch)
-        return self._commit()
+        events = self._commit()
+        self._read_gauges()
+        return events
 
     def drain(self) -> None:
         """Take no more requests and end those that never ran; what has begun goes on until `shutdown`."""
@@ -139,6 +140,15 @@ class Engine:
         known = {s.request_id for s in (*self._scheduler.running, *self._scheduler.waiting)}
         assert known == self._live.keys()
         assert known == self._journal.open_requests.keys()
+
+    def _unjournalable(self, request: Generate) -> EngineError | None:
+        if self._journal.knows(request.request_id):
+            message = f"request_id {request.request_id} was used before: give every request its own"
+            return EngineError(ref=request.request_id, code="duplicate_request", message=message, param="request_id")
+        if self._journal_fails:
+            message = "the usage journal cannot be written at the moment: try again later"
+            return EngineError(request.request_id, code="journal_unavailable", message=message, permanent=False)
+        return None
 
     def _shed(self, request: Generate) -> EngineError | None:
         """Why not now; None where it may wait for its turn."""
@@ -174,6 +184,7 @@ class Engine:
 
     def _work(self, batch: Batch) -> None:
         """Run the batch and take in what it yields. Its time is shared out also where it fails."""
+        self._note_starts(batch)
         begun = time.perf_counter_ns()
         tokens, failure = dict[str, int | None](), None
         try:
@@ -186,6 +197,16 @@ class Engine:
         else:
             self._fail_batch(batch, failure)
 
+    def _note_starts(self, batch: Batch) -> None:
+        self.metrics.batch_tokens.observe(batch.tokens)
+        self.metrics.batch_sequences.observe(len(batch.runs))
+        now = self._clock()
+        for request in [self._live[run.sequence.request_id] for run in batch.runs]:
+            if request.started_at is None:
+                request.started_at = now
+                self.metrics.queue_time.observe(now - request.arrived_at)
+                self.metrics.prompt_lengths.observe(request.sequence.prompt_len)
+
     def _run(self, batch: Batch) -> dict[str, int | None]:
         """The sampled token of each sequence that samples."""
         logits = self._model.run(batch)
@@ -197,18 +218,30 @@ class Engine:
     def _share_out(self, batch: Batch, step_ns: int) -> None:
         """Each sequence's share of the device's time; the shares sum to all of it."""
         self._rate.worked(step_ns)
+        self.metrics.step_time.observe(step_ns / 1e9)
         shares = split_step(step_ns, [run_weight(run.start, run.length) for run in batch.runs])
         for run, share in zip(batch.runs, shares, strict=True):
             run.sequence.device_ns += share
+            self.metrics.device_time(run.sequence.tenant, share / 1e9)
 
     def _finish(self, batch: Batch, tokens: Mapping[str, int | None]) -> None:
+        now = self._clock()
         for run in batch.runs:
             run.sequence.computed_len += run.length
         for run in batch.runs:
             if run.samples:
-                self._append(self._live[run.sequence.request_id], tokens[run.sequence.request_id], run.length > 1)
+                request = self._live[run.sequence.request_id]
+                self._time_token(request, now)
+                self._append(request, tokens[run.sequence.request_id], run.length > 1)
         going_on = [self._live[run.sequence.request_id] for run in batch.runs if run.sequence.request_id in self._live]
         self._journal.progress([(request.sequence.request_id, request.usage) for request in going_on])
+
+    def _time_token(self, request: Request, now: float) -> None:
+        if request.spoke_at is None:
+            self.metrics.ttft.observe(now - request.arrived_at)
+        else:
+            self.metrics.itl.observe(now - request.spoke_at)
+        request.spoke_at = now
 
     def _append(self, request: Request, token: int | None, ended_prompt: bool) -> None:
         if token is None:
@@ -248,6 +281,7 @@ class Engine:
         self._scheduler.end(sequence, keep_pages=keep_pages)
         self._journal.end(sequence.request_id, usage, reason)
         request.log_end(usage, reason)
+        self.metrics.ended(reason, usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)
         if request.has_run:
             self._rate.served()
 
@@ -268,6 +302,25 @@ class Engine:
         for request in [r for r in self._live.values() if r.deadline is not None and r.deadline <= now]:
             message = f"the request did not end within its deadline_s of {request.deadline_s:g} s"
             self._fail(request, "deadline_exceeded", message, permanent=False)
+
+    def _read_gauges(self) -> None:
+        now = self._clock()
+        if now < self._gauges_read_at + GAUGE_SECONDS and not self.is_idle:
+            return
+        self._gauges_read_at = now
+        scheduler, adapters = self._scheduler, self._adapters
+        self.metrics.preempted(scheduler.preemptions)
+        tiers = {"slot": adapters.in_slots, "host": adapters.in_host_memory}
+        self.metrics.read(
+            Reading(
+                running=len(scheduler.running),
+                waiting=scheduler.waiting_count,
+                pages=scheduler.pages,
+                slots_in_use=adapters.slots_in_use,
+                slots=adapters.slots,
+                adapters=tiers,
+            )
+        )
 
     def _commit(self) -> list[Event]:
         """Journal first, then let the events go. A disk that refuses stops the engine's clock; it forgets nothing."""

@@ -14,14 +14,15 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """deadline: by the engine's clock, None = none. arrived_at, spoke_at: when it came, and when it last got a token;
-    None before the first."""
+    """Times are the engine's clock's. deadline: None = none. started_at: its first step; spoke_at: its last token; None
+    before it."""
 
     sequence: Sequence
     text: TextStream
     seed: int
     arrived_at: float
     deadline: float | None = None
+    started_at: float | None = None
     spoke_at: float | None = None
 
     @property

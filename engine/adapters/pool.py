@@ -154,6 +154,10 @@ class AdapterPool:
         return self._host.digests
 
     @property
+    def slots(self) -> int:
+        return len(self._slots)
+
+    @property
     def slots_in_use(self) -> int:
         return sum(slot.users > 0 for slot in self._slots)
 

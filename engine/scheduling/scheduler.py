@@ -82,6 +82,12 @@ class Scheduler:
         return tuple(self._running)
 
     @property
+    def pages(self) -> dict[str, int]:
+        """Pages by state: free, cached (only the prefix cache holds them), used (a running sequence does)."""
+        used = len({page for sequence in self._running for page in sequence.pages})
+        return {"free": self._pool.available, "cached": self._pool.size - self._pool.available - used, "used": used}
+
+    @property
     def waiting_count(self) -> int:
         return len(self._queue)
 

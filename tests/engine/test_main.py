@@ -54,6 +54,7 @@ def test_a_folder_that_holds_no_model(
         (["--step-tokens", "64", "--max-running", "64"], "step_tokens (64) must be over max_running (64)"),
         (["--max-waiting-per-tenant", "0"], "max_waiting_per_tenant is 0"),
         (["--drain-seconds", "-1"], "drain_seconds is -1.0"),
+        (["--metrics-port", "70000"], "metrics_port is 70000"),
         (["--adapter-host-bytes", "0"], "adapter_host_bytes is 0"),
         (["--adapter-host-bytes", "1 ZB"], "'1 ZB' is no amount of memory"),
     ],
