@@ -1,11 +1,13 @@
-"""After the load: nothing is held, the books balance, and the engine's journal equals the usage events one to one."""
+"""After the load: nothing is held, the books are closed and balance, the journal equals the usage events one to one."""
 
 import time
 from collections.abc import Iterator
+from decimal import Decimal
 
 import psycopg
 import zmq
 
+from controlplane.embedded.client import Client
 from controlplane.embedded.demo.stack import DemoStack
 from controlplane.embedded.demo.steps import DemoFailed, expect
 from engine.protocol import JournalLine, JournalPage, ReadJournal, decode_events, encode_request
@@ -22,6 +24,13 @@ def wait_until_settled(stack: DemoStack) -> None:
         if time.monotonic() > deadline:
             raise DemoFailed(f"{held} holds are still open {QUIET_SECONDS:.0f} s after the load")
         time.sleep(0.5)
+
+
+def close_period(operator: Client, tenant_id: str) -> str:
+    """Freeze what a tenant has used so far into a statement; what that says, in words."""
+    statement = operator.post(f"/api/v1/operator/tenants/{tenant_id}/close", {})
+    expect(Decimal(statement["total"]) > 0, f"a statement after the load should come to something: {statement}")
+    return f"${statement['total']} used, ${statement['credit_used']} of it from credit, ${statement['due']} due"
 
 
 def check_books(stack: DemoStack) -> str:

@@ -113,6 +113,10 @@ class Story:
     def _close_books(self) -> str:
         with step("nothing is held any more"):
             books.wait_until_settled(self.stack)
+        with step("the books are closed: a statement for each tenant"):
+            operator = people.operator_session(self.stack)
+            for member in self.members:
+                show(f"    {member.slug}: {books.close_period(operator, member.id)}")
         with step("check_books: every invariant holds"):
             show(books.check_books(self.stack).rstrip())
         with step("the engine's journal equals the usage events one to one"):

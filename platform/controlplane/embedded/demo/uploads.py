@@ -1,14 +1,19 @@
 """Adapters go in: through the API in parts, through the console in a browser, and one that must be refused."""
 
-import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 from controlplane.embedded.client import ApiFailure, Client
 from controlplane.embedded.demo.steps import expect
 from controlplane.embedded.terminal import say
-from controlplane.embedded.upload import ADAPTER_FILES, start_upload, upload_adapter, wait_for_verdict
+from controlplane.embedded.upload import start_upload, upload_adapter, wait_for_verdict
 from controlplane.env import ROOT
 
 EXAMPLES = ROOT / "examples" / "adapters"
+BREAKER = ROOT / "examples" / "make_broken_adapter.py"
+WAYS_IT_IS_BROKEN = 3
 WITH_BROWSER = "pirate"
 MALFORMED = "broken"
 VERDICT_SECONDS = 120.0
@@ -34,19 +39,14 @@ def wait_until_ready(session: Client, name: str) -> None:
 
 
 def expect_refusal(session: Client, *, base_model: str) -> None:
-    """Pirate's configuration with weights whose header promises more than the file holds."""
-    config = (EXAMPLES / WITH_BROWSER / ADAPTER_FILES[0]).read_bytes()
-    weights = (EXAMPLES / WITH_BROWSER / ADAPTER_FILES[1]).read_bytes()
-    header_len = struct.unpack("<Q", weights[:8])[0]
-    files = {ADAPTER_FILES[0]: config, ADAPTER_FILES[1]: weights[: 8 + header_len + 1000]}
-    version = start_upload(session, name=MALFORMED, base_model=base_model, files=files)
-    for name, content in files.items():
-        session.put_bytes(f"/api/v1/versions/{version['id']}/files/{name}?offset=0", content)
-    session.post(f"/api/v1/versions/{version['id']}/finish")
-    found = wait_for_verdict(session, version["id"], seconds=VERDICT_SECONDS)
+    """An adapter spoiled in several ways: every one of them is named."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, BREAKER, folder], check=True, capture_output=True)
+        found = upload_adapter(session, name=MALFORMED, base_model=base_model, folder=Path(folder))
     problems = (found["report"] or {}).get("problems", [])
-    expect(found["state"] == "rejected" and problems, f"a truncated adapter should be rejected with reasons: {found}")
-    for problem in problems[:3]:
+    expect(found["state"] == "rejected", f"a malformed adapter should be rejected: {found}")
+    expect(len(problems) >= WAYS_IT_IS_BROKEN, f"every fault should be named, not only these: {problems}")
+    for problem in problems:
         say(
             f"    refused: {problem['where']}: {problem['found']} (expected {problem['expected']}). {problem['remedy']}"
         )
