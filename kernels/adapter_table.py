@@ -10,32 +10,52 @@ class AdapterTable:
     A is kept [rank, in] and B transposed, [rank, out]: both kernels then read along their longest axis. An absent
     slice has rank 0 and costs nothing. `pointers` is what kernels follow, so that no slot is padded to a max rank.
 
+    An entry may also change the base's output of its slice: y * gain + shift, per column, before the update is added
+    (DoRA's magnitudes, and biases).
+
     out_offsets: where each slice's columns begin in the fused output; one more than there are slices.
-    pointers: int64 [slots, slices, 2] (A, B). ranks: int32 [slots, slices]. scalings: float32 [slots, slices].
+    pointers: int64 [slots, slices, 4] (A, B, gain, shift; 0 = no such tensor). ranks: int32 [slots, slices].
+    scalings: float32 [slots, slices]. columns: gain and shift by (slot, slice), float32 [out of the slice], for slices
+    that have either.
     """
 
     def __init__(self, slots: int, in_features: int, outs: tuple[int, ...], dtype: torch.dtype, device: str) -> None:
         self.in_features, self.outs, self.dtype, self.device = in_features, outs, dtype, device
         self.out_offsets = torch.tensor([0, *outs], dtype=torch.int64).cumsum(0).to(torch.int32).to(device)
-        self.pointers = torch.zeros(slots, len(outs), 2, dtype=torch.int64, device=device)
+        self.pointers = torch.zeros(slots, len(outs), 4, dtype=torch.int64, device=device)
         self.ranks = torch.zeros(slots, len(outs), dtype=torch.int32, device=device)
         self.scalings = torch.zeros(slots, len(outs), dtype=torch.float32, device=device)
         self.weights: dict[tuple[int, int], tuple[Tensor, Tensor, float]] = {}
+        self.columns: dict[tuple[int, int], tuple[Tensor | None, Tensor | None]] = {}
         self.largest_rank = 0
 
     @property
     def slices(self) -> int:
         return len(self.outs)
 
-    def write(self, slot: int, piece: int, a: Tensor, b: Tensor, scaling: float) -> None:
-        """a: [rank, in], b: [out, rank], any dtype and device; both are copied."""
-        rank = a.shape[0]
+    def write(
+        self,
+        slot: int,
+        piece: int,
+        a: Tensor,
+        b: Tensor,
+        scaling: float,
+        gain: Tensor | None = None,
+        shift: Tensor | None = None,
+    ) -> None:
+        """a: [rank, in], b: [out, rank], gain and shift: [out]; any dtype and device, all are copied."""
+        rank, out = a.shape[0], self.outs[piece]
         assert a.shape == (rank, self.in_features), f"A is {tuple(a.shape)}"
-        assert b.shape == (self.outs[piece], rank), f"B is {tuple(b.shape)}"
+        assert b.shape == (out, rank), f"B is {tuple(b.shape)}"
+        assert all(column.shape == (out,) for column in (gain, shift) if column is not None)
         kept_a = a.detach().to(self.device, self.dtype, copy=True).contiguous()
         kept_b = b.detach().to(self.device, self.dtype).t().clone(memory_format=torch.contiguous_format)
+        columns = self._column(gain), self._column(shift)
         self.weights[slot, piece] = (kept_a, kept_b, scaling)
-        self.pointers[slot, piece] = torch.tensor([kept_a.data_ptr(), kept_b.data_ptr()], device=self.device)
+        if gain is not None or shift is not None:
+            self.columns[slot, piece] = columns
+        places = [0 if kept is None else kept.data_ptr() for kept in (kept_a, kept_b, *columns)]
+        self.pointers[slot, piece] = torch.tensor(places, device=self.device)
         self.ranks[slot, piece] = rank
         self.scalings[slot, piece] = scaling
         self.largest_rank = max(self.largest_rank, rank)
@@ -46,4 +66,16 @@ class AdapterTable:
         self.scalings[slot] = 0.0
         for piece in range(self.slices):
             self.weights.pop((slot, piece), None)
+            self.columns.pop((slot, piece), None)
         self.largest_rank = max((a.shape[0] for a, _, _ in self.weights.values()), default=0)
+
+    def slot_bytes(self, slot: int) -> int:
+        """Memory of what the slot holds."""
+        places = [(slot, piece) for piece in range(self.slices)]
+        kept = [x for place in places for x in (*self.weights.get(place, ())[:2], *self.columns.get(place, ()))]
+        return sum(tensor.nbytes for tensor in kept if tensor is not None)
+
+    def _column(self, column: Tensor | None) -> Tensor | None:
+        if column is None:
+            return None
+        return column.detach().to(self.device, torch.float32, copy=True).contiguous()

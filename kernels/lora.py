@@ -1,7 +1,7 @@
 """The LoRA pair for GPUs: one shrink and one expand for decode, prefill and everything between.
 
     h[i, s] = x[order[i]] A[slot, s]^T                                (shrink, float32)
-    y[order[i], columns of s] += scaling[slot, s] * h[i, s] B[slot, s]  (expand)
+    y[order[i], columns of s] += scaling[slot, s] * h[i, s] B[slot, s]  (expand; first y = y * gain + shift, if any)
 
 The grid runs over the chunks of `kernels.segments`, so each program meets one adapter and none is empty. Loops end at
 the adapter's true rank; odd ranks are masked. Every output element belongs to one program and is summed in one order:
@@ -45,7 +45,7 @@ def lora_shrink_kernel(
     first = tile * RANK_TILE
     if first >= rank:
         return
-    a = tl.load(pointers + entry.to(tl.int64) * 2).to(tl.pointer_type(x.dtype.element_ty))
+    a = tl.load(pointers + entry.to(tl.int64) * 4).to(tl.pointer_type(x.dtype.element_ty))
     place, row, inside = _chunk_rows(order, starts, lengths, chunk, CHUNK)
     r, k = first + tl.arange(0, RANK_TILE), tl.arange(0, IN_TILE)
     total = tl.zeros((CHUNK, RANK_TILE), dtype=tl.float32)
@@ -82,7 +82,7 @@ def lora_expand_kernel(
     if (rank == 0) | (first >= out):
         return
     kind = y.dtype.element_ty
-    b = tl.load(pointers + entry.to(tl.int64) * 2 + 1).to(tl.pointer_type(kind))
+    b = tl.load(pointers + entry.to(tl.int64) * 4 + 1).to(tl.pointer_type(kind))
     place, row, inside = _chunk_rows(order, starts, lengths, chunk, CHUNK)
     n, r = first + tl.arange(0, OUT_TILE), tl.arange(0, RANK_TILE)
     total = tl.zeros((CHUNK, OUT_TILE), dtype=tl.float32)
@@ -105,7 +105,12 @@ def lora_expand_kernel(
         total = tl.dot(left, right, total, input_precision="ieee")
     where = y + row[:, None] * y_stride + (column + n)[None, :]
     mask = inside[:, None] & (n < out)[None, :]
-    base = tl.load(where, mask=mask, other=0.0).to(tl.float32)
+    gain = tl.load(pointers + entry.to(tl.int64) * 4 + 2).to(tl.pointer_type(tl.float32))
+    shift = tl.load(pointers + entry.to(tl.int64) * 4 + 3).to(tl.pointer_type(tl.float32))
+    # No column is read through a null pointer: a mask that is off gives the neutral value.
+    gains = tl.load(gain + n, mask=(n < out) & (gain.to(tl.int64) != 0), other=1.0)
+    shifts = tl.load(shift + n, mask=(n < out) & (shift.to(tl.int64) != 0), other=0.0)
+    base = tl.load(where, mask=mask, other=0.0).to(tl.float32) * gains[None, :] + shifts[None, :]
     tl.store(where, (base + tl.load(scalings + entry) * total).to(kind), mask=mask)
 
 

@@ -50,7 +50,7 @@ class TorchOps:
         return out
 
     def add_lora(self, y: Tensor, x: Tensor, table: AdapterTable, segments: Segments) -> None:
-        """y [tokens, sum(outs)] += scaling * B (A x), for the rows that segments name."""
+        """y [tokens, sum(outs)] += scaling * B (A x), for the rows that segments name; y * gain + shift first, if any."""
         chunks = zip(segments.slots.tolist(), segments.starts.tolist(), segments.lengths.tolist(), strict=True)
         for slot, start, length in chunks:
             rows = segments.order[start : start + length].long()
@@ -59,8 +59,12 @@ class TorchOps:
                 entry = table.weights.get((slot, piece))
                 if entry is not None:
                     a, b, scaling = entry
+                    gain, shift = table.columns.get((slot, piece), (None, None))
                     delta = scaling * (x[rows].float() @ a.float().T @ b.float())
-                    y[rows, first : first + out] = (y[rows, first : first + out].float() + delta).to(y.dtype)
+                    base = y[rows, first : first + out].float()
+                    base = base if gain is None else base * gain
+                    base = base if shift is None else base + shift
+                    y[rows, first : first + out] = (base + delta).to(y.dtype)
                 first += out
 
 

@@ -61,7 +61,34 @@ def check(dtype: torch.dtype) -> None:
         assert torch.equal(alone[0], ours[row])
 
 
+def check_columns(dtype: torch.dtype) -> None:
+    """Slot 1 scales and shifts its first slice, scales its second and shifts its third; slot 2 has a third one only."""
+    table = AdapterTable(3, INSIDE, OUTS, dtype, "cpu")
+    per_token = [1] * 3 + [2] * 2 + [0]
+    x, y = torch.randn(6, INSIDE).to(dtype), torch.randn(6, sum(OUTS)).to(dtype)
+    expected, first = y.float().clone(), 0
+    for piece, out in enumerate(OUTS):
+        a, b = torch.randn(5, INSIDE).to(dtype), torch.randn(out, 5).to(dtype)
+        gain = torch.randn(out) if piece < 2 else None
+        shift = torch.randn(out) if piece != 1 else None
+        table.write(1, piece, a, b, 0.5, gain, shift)
+        columns = slice(first, first + out)
+        base = expected[:3, columns] * (1.0 if gain is None else gain) + (0.0 if shift is None else shift)
+        expected[:3, columns] = base + reference.expand(reference.shrink(x[:3], a), b, 0.5)
+        if piece == 2:
+            table.write(2, piece, a, b, -1.0)
+            expected[3:5, columns] += reference.expand(reference.shrink(x[3:5], a), b, -1.0)
+        first += out
+    ours = y.clone()
+    lora.add_lora(ours, x, table, Segments.build(per_token, [1] * 6, chunk=lora.CHUNK), upcast=True)
+    tolerance = {"atol": 1e-4, "rtol": 1e-5} if dtype == torch.float32 else {"atol": 0.1, "rtol": 2**-7}
+    torch.testing.assert_close(ours, expected.to(dtype), **tolerance)
+    assert torch.equal(ours[5], y[5])
+
+
 torch.manual_seed(0)
 torch.use_deterministic_algorithms(True)  # memory that was never written reads as NaN
 check(torch.float32)
 check(torch.bfloat16)
+check_columns(torch.float32)
+check_columns(torch.bfloat16)

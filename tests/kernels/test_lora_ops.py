@@ -46,9 +46,51 @@ def test_matches_the_specification(ops, dtype, inside, outs, slots, lengths) -> 
 
 
 @DTYPES
+@pytest.mark.parametrize("outs", [(48, 16, 16), (37,), (7, 90)])
+def test_the_base_output_is_scaled_and_shifted_first(ops, dtype, outs) -> None:
+    """Per slice: both, one of them, or neither; rows of other slots and of the base model keep theirs."""
+    inside, slots, lengths = 33, [1, None, 2, 3, 1], [5, 2, 1, 1, 1]
+    table = AdapterTable(4, inside, outs, dtype, "cpu")
+    x, y = torch.randn(10, inside).to(dtype), torch.randn(10, sum(outs)).to(dtype)
+    expected, per_token = y.float().clone(), torch.tensor([1] * 5 + [0] * 2 + [2, 3, 1])
+    for slot, (has_gain, has_shift) in {1: (True, True), 2: (True, False), 3: (False, True)}.items():
+        rows, first = per_token == slot, 0
+        for piece, out in enumerate(outs):
+            gain, shift = (torch.randn(out) if has else None for has in (has_gain, has_shift))
+            if piece == 1:
+                gain = shift = None
+            a, b = torch.randn(3, inside).to(dtype), torch.randn(out, 3).to(dtype)
+            table.write(slot, piece, a, b, 0.5, gain, shift)
+            columns = slice(first, first + out)
+            base = expected[rows, columns] * (1.0 if gain is None else gain) + (0.0 if shift is None else shift)
+            expected[rows, columns] = base + reference.expand(reference.shrink(x[rows], a), b, 0.5)
+            first += out
+    ours = y.clone()
+    ops.add_lora(ours, x, table, Segments.build(slots, lengths, chunk=ops.chunk))
+    torch.testing.assert_close(
+        ours,
+        expected.to(dtype),
+        atol=1e-5 if dtype == torch.float32 else 0.1,
+        rtol=1e-5 if dtype == torch.float32 else 2**-7,
+    )
+    assert torch.equal(ours[5:7], y[5:7])
+    sizes = [table.slot_bytes(slot) for slot in range(4)]
+    assert sizes[2] == sizes[3] < sizes[1]
+    assert sizes[0] == 0
+    table.clear(1)
+    assert table.slot_bytes(1) == 0
+    again = y.clone()
+    ops.add_lora(again, x, table, Segments.build([1], [10], chunk=ops.chunk))
+    assert torch.equal(again, y)
+
+
+@DTYPES
 @pytest.mark.parametrize("chunk", [1, 5, 16])
 def test_a_token_gets_the_same_update_in_any_company(cpu_ops, dtype, chunk) -> None:
     table, _ = random_table(96, (64, 32, 32), 6, dtype)
+    a, b = torch.randn(3, 96).to(dtype), torch.randn(64, 3).to(dtype)
+    table.write(2, 0, a, b, 0.5, torch.randn(64), torch.randn(64))
+    table.write(5, 0, a, b, 0.5, torch.randn(64))
     slots, lengths = [2, None, 5, 1, 2, 3], [1, 4, 23, 1, 9, 1]
     x, y = torch.randn(sum(lengths), 96).to(dtype), torch.randn(sum(lengths), 128).to(dtype)
     together = y.clone()

@@ -1,4 +1,5 @@
-// y[rows of a chunk, columns of a slice] += scaling * (x A^T) B, at the slot's true rank.
+// y[rows of a chunk, columns of a slice] += scaling * (x A^T) B, at the slot's true rank; where the slot has a gain or
+// a shift, y becomes y * gain + shift first.
 //
 // One task is one (chunk, slice): it alone writes its rows and columns, so nothing is atomic and the result does not
 // depend on threads, on the other chunks, or on where in a chunk a token sits.
@@ -9,6 +10,18 @@
 namespace {
 
 constexpr int TILE = 4;  // tokens that share one pass over A and B
+
+// What happens to the base's output first; null where nothing does.
+struct Columns {
+    const float *gain, *shift;
+};
+
+// One expression whichever of the two is there: how a compiler rounds it must not depend on the tile around it.
+INLINE f32x16 changed(f32x16 y, Columns columns, int64_t at, int count) {
+    const f32x16 gain = columns.gain ? load(columns.gain + at, count) : all(1.0f);
+    const f32x16 shift = columns.shift ? load(columns.shift + at, count) : all(0.0f);
+    return y * gain + shift;
+}
 
 template <int T, int C, class W>
 INLINE void expand(const float *h, int64_t rank, const W *b, int64_t out, int64_t first, float (*sum)[C * LANES]) {
@@ -24,27 +37,29 @@ INLINE void expand(const float *h, int64_t rank, const W *b, int64_t out, int64_
         for (int c = 0; c < C; c++) store16(sum[t] + c * LANES, acc[t][c]);
 }
 
-template <int T, int C, class W>
+template <int T, int C, bool CHANGED, class W>
 INLINE void add_columns(const float *h, int64_t rank, const W *b, int64_t out, int64_t first, float scaling,
-                        W *const *y) {
+                        Columns columns, W *const *y) {
     alignas(ALIGN) float sum[T][C * LANES];
     expand<T, C>(h, rank, b, out, first, sum);
     for (int t = 0; t < T; t++)
         for (int64_t at = 0; at < C * LANES && first + at < out; at += LANES) {
             const int count = int(out - first - at);
-            store(y[t] + first + at, load(y[t] + first + at, count) + scaling * load16(sum[t] + at), count);
+            f32x16 base = load(y[t] + first + at, count);
+            if (CHANGED) base = changed(base, columns, first + at, count);
+            store(y[t] + first + at, base + scaling * load16(sum[t] + at), count);
         }
 }
 
-template <int T, class W>
-void tile(const float *x, int64_t in, const W *a, const W *b, int64_t rank, int64_t out, float scaling, W *const *y,
-          float *h) {
+template <int T, bool CHANGED, class W>
+void tile(const float *x, int64_t in, const W *a, const W *b, int64_t rank, int64_t out, float scaling, Columns columns,
+          W *const *y, float *h) {
     constexpr int WIDE = T == 1 ? 4 : 2;
     dots_of<T>(x, in, a, in, rank, h, rank);
     int64_t first = 0;
     for (; first + WIDE * LANES <= out; first += WIDE * LANES)
-        add_columns<T, WIDE>(h, rank, b, out, first, scaling, y);
-    for (; first < out; first += LANES) add_columns<T, 1>(h, rank, b, out, first, scaling, y);
+        add_columns<T, WIDE, CHANGED>(h, rank, b, out, first, scaling, columns, y);
+    for (; first < out; first += LANES) add_columns<T, 1, CHANGED>(h, rank, b, out, first, scaling, columns, y);
 }
 
 template <class W> struct Call {
@@ -59,8 +74,10 @@ template <class W> struct Call {
 template <class W> void run_task(const Call<W> &c, int64_t chunk, int64_t slice, std::vector<float> &scratch) {
     const int64_t entry = int64_t(c.slots[chunk]) * c.slices + slice, rank = c.ranks[entry];
     if (rank == 0) return;
-    const W *a = reinterpret_cast<const W *>(c.pointers[entry * 2]);
-    const W *b = reinterpret_cast<const W *>(c.pointers[entry * 2 + 1]);
+    const W *a = reinterpret_cast<const W *>(c.pointers[entry * 4]);
+    const W *b = reinterpret_cast<const W *>(c.pointers[entry * 4 + 1]);
+    const Columns columns{reinterpret_cast<const float *>(c.pointers[entry * 4 + 2]),
+                          reinterpret_cast<const float *>(c.pointers[entry * 4 + 3])};
     const int64_t column = c.out_offsets[slice], out = c.out_offsets[slice + 1] - column;
     scratch.resize(TILE * (c.in + rank));
     float *x = scratch.data(), *h = x + TILE * c.in;
@@ -72,8 +89,10 @@ template <class W> void run_task(const Call<W> &c, int64_t chunk, int64_t slice,
             y[t] = c.y + row * c.y_stride + column;
             for (int64_t i = 0; i < c.in; i++) x[t * c.in + i] = to_float(c.x[row * c.in + i]);
         }
-        if (count == TILE) tile<TILE>(x, c.in, a, b, rank, out, c.scalings[entry], y, h);
-        else tile<1>(x, c.in, a, b, rank, out, c.scalings[entry], y, h);
+        const bool is_changed = columns.gain || columns.shift;
+        auto add = count == TILE ? (is_changed ? tile<TILE, true, W> : tile<TILE, false, W>)
+                                 : (is_changed ? tile<1, true, W> : tile<1, false, W>);
+        add(x, c.in, a, b, rank, out, c.scalings[entry], columns, y, h);
         done += count;
     }
 }
