@@ -1,0 +1,307 @@
+"""The whole engine core on this machine, one run: batching, adapters, prefix cache, chunked prefill, journal and all.
+
+`python -m benchmarks.engine MODEL_FOLDER [--quick] [--threads 2] [--only throughput,prefix]`
+
+Prints a table and, as its last line, the same as JSON. Everything but the wire and the tokenizer is the engine as it is
+served: scheduler, pages, adapter pool with its loads, kernels, sampler, metering with an fsync per step that ends a
+request. Weights of adapters are random, of ranks 4 to 64, on q and v, on attention or on every linear; answers never
+end early. Compare ratios within one run: figures of a shared machine move.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from engine.adapters.bank import LoraWeights
+from engine.adapters.host_cache import Weights
+from engine.adapters.pool import AdapterPool
+from engine.config import EngineConfig
+from engine.core import Engine
+from engine.decoding.text_stream import TextStream
+from engine.metering.journal import Journal
+from engine.models.runner import Runner, load_runner
+from engine.protocol import AdapterRef, Generate, Sampling, TokenEvent
+from engine.scheduling.admission import Limits
+from engine.scheduling.sequence import Batch
+
+RANKS = (4, 8, 16, 32, 64)
+SLOTS = 64
+REGISTERED = 2000
+
+
+@dataclass(frozen=True)
+class Work:
+    """How much of everything; tokens and requests."""
+
+    prompt: int = 64
+    answer: int = 64
+    prefix: int = 2048
+    long_prompt: int = 4096
+    churn: int = 160
+    churn_answer: int = 16
+    variance: int = 48
+    longest: int = 128
+
+
+QUICK = Work(answer=12, long_prompt=1024, churn=24, churn_answer=4, variance=16, longest=32)
+
+
+@dataclass(frozen=True)
+class Row:
+    name: str
+    value: float
+    unit: str
+
+
+class Texts:
+    """No text, no end: answers use up max_tokens."""
+
+    eos_ids: frozenset[int] = frozenset()
+
+    def stream(self, stop: tuple[str, ...] = ()) -> TextStream:
+        return TextStream(lambda ids: "x" * len(ids), stop)
+
+
+@dataclass
+class Watched:
+    """The model, noting at each step how much of the pages that sequences hold is filled."""
+
+    runner: Runner
+    held: int = 0
+    filled: int = 0
+
+    def run(self, batch: Batch) -> Tensor:
+        size = self.runner.kv.page_size
+        self.held += sum(len(run.sequence.pages) * size for run in batch.runs)
+        self.filled += sum(len(run.sequence.tokens) for run in batch.runs)
+        return self.runner.run(batch)
+
+    @property
+    def waste(self) -> float:
+        """Percent of the held pages' room that no token uses."""
+        return 100 * (1 - self.filled / self.held)
+
+
+@dataclass
+class Bench:
+    """One engine over the shared runner, and when each request got its tokens."""
+
+    engine: Engine
+    model: Watched
+    vocab: int
+    draw: random.Random = field(default_factory=lambda: random.Random(0))
+    asked_at: dict[str, float] = field(default_factory=dict)
+    token_times: dict[str, list[float]] = field(default_factory=dict)
+
+    def ask(self, name: str, prompt: int | tuple[int, ...], answer: int, adapter: AdapterRef | None = None) -> None:
+        """prompt: tokens, or how many random ones."""
+        if isinstance(prompt, int):
+            prompt = tuple(self.draw.randrange(self.vocab) for _ in range(prompt))
+        sampling = Sampling(max_tokens=answer, temperature=0.0)
+        self.asked_at[name] = time.perf_counter()
+        error = self.engine.add(Generate(name, "tenant", "salt", prompt, sampling, adapter))
+        assert error is None, error
+
+    def step(self) -> None:
+        for event in self.engine.step():
+            assert isinstance(event, TokenEvent), event
+            self.token_times.setdefault(event.request_id, []).extend([time.perf_counter()] * len(event.token_ids))
+
+    def drain(self) -> None:
+        while not self.engine.is_idle:
+            self.step()
+            if self.engine.is_waiting:
+                time.sleep(0.001)
+
+    def throughput(self, ask: Callable[[], None]) -> float:
+        """Tokens answered per second."""
+        before, begun = self.answered, time.perf_counter()
+        ask()
+        self.drain()
+        return (self.answered - before) / (time.perf_counter() - begun)
+
+    def ttft(self, name: str) -> float:
+        return self.token_times[name][0] - self.asked_at[name]
+
+    @property
+    def answered(self) -> int:
+        return sum(map(len, self.token_times.values()))
+
+
+@dataclass(frozen=True)
+class Machine:
+    config: EngineConfig
+    runner: Runner
+    work: Work
+
+    @contextmanager
+    def bench(self, **changes: int) -> Iterator[Bench]:
+        with tempfile.TemporaryDirectory(prefix="veneer-bench-") as home:
+            config = dataclasses.replace(self.config, home=Path(home), **changes)  # type: ignore[arg-type]
+            info, model = self.runner.info, Watched(self.runner)
+            pool = AdapterPool(self.runner.bank, config.adapter_slots, self.load, config.adapter_host_bytes)
+            limits = Limits(info.vocab_size, info.context_len, config.kv_pool_tokens, config.max_rank)
+            journal = Journal(config.home)
+            engine = Engine(config, limits, model, Texts(), pool, journal)
+            yield Bench(engine, model, info.vocab_size)
+            engine.shutdown()
+            journal.close()
+
+    def load(self, adapter: AdapterRef) -> Weights:
+        """Random weights that only its number decides."""
+        number = int(adapter.digest)
+        wanted = (("q_proj", "v_proj"), ("self_attn",), ("self_attn", "mlp"))[number % 3]
+        draw = torch.Generator().manual_seed(number)
+        weights: dict[tuple[int, str], LoraWeights] = {}
+        for module, (out, inside) in self.runner.info.modules.items():
+            if any(part in module for part in wanted):
+                for layer in range(self.runner.info.num_layers):
+                    a = torch.randn(adapter.rank, inside, generator=draw).bfloat16() / 99
+                    b = torch.randn(out, adapter.rank, generator=draw).bfloat16() / 99
+                    weights[layer, module] = LoraWeights(a, b, 1.0)
+        return weights
+
+
+def adapter(number: int) -> AdapterRef:
+    return AdapterRef(f"adapter-{number}", "random:", str(number), RANKS[number % len(RANKS)])
+
+
+def throughput(machine: Machine) -> Iterator[Row]:
+    """Requests of equal length, all at once; adapters are loaded beforehand."""
+    work = machine.work
+    for kind, adapters in (("base", 0), ("one adapter", 1), ("distinct adapters", 32)):
+        for count in (1, 8, 32):
+            if adapters > 1 and count == 1:
+                continue
+            with machine.bench() as bench:
+                used = [adapter(i) for i in range(min(adapters, count))]
+                for each in used:
+                    bench.ask(f"warm {each.version}", 1, 1, each)
+                bench.drain()
+                requests = [(f"r{i}", used[i % len(used)] if used else None) for i in range(count)]
+
+                def ask(bench: Bench = bench, requests: list[tuple[str, AdapterRef | None]] = requests) -> None:
+                    for name, each in requests:
+                        bench.ask(name, work.prompt, work.answer, each)
+
+                yield Row(f"throughput, {kind} x{count}", bench.throughput(ask), "tokens/s")
+                if kind == "base" and count == 32:
+                    yield Row("KV waste, base x32", bench.model.waste, "%")
+
+
+def registered(machine: Machine) -> Iterator[Row]:
+    """The same number of requests, of adapters drawn evenly from many or from few, none loaded beforehand."""
+    work = machine.work
+    for count in (5, REGISTERED):
+        with machine.bench() as bench:
+            chosen = [bench.draw.randrange(count) for _ in range(work.churn)]
+
+            def ask(bench: Bench = bench, chosen: list[int] = chosen) -> None:
+                for i, number in enumerate(chosen):
+                    bench.ask(f"r{i}", work.prompt, work.churn_answer, adapter(number))
+
+            name = f"{count:,} registered adapters, {work.churn} requests of {len(set(chosen))}"
+            yield Row(name, bench.throughput(ask), "tokens/s")
+
+
+def prefix(machine: Machine) -> Iterator[Row]:
+    """The same long prefix twice, then with another question behind it."""
+    with machine.bench() as bench:
+        shared = tuple(bench.draw.randrange(bench.vocab) for _ in range(machine.work.prefix))
+        for name, tail in (("cold", (1, 2, 3)), ("warm", (4, 5, 6))):
+            bench.ask(name, (*shared, *tail), 1)
+            bench.drain()
+            yield Row(f"TTFT, {machine.work.prefix}-token prefix, {name}", 1e3 * bench.ttft(name), "ms")
+
+
+def chunking(machine: Machine) -> Iterator[Row]:
+    """Eight streams run, a long prompt arrives: the time between their tokens until it has been answered."""
+    length = machine.work.long_prompt
+    for name, step_tokens in (("chunks of 128", 128), ("chunks of 512", 512), ("no chunking", length + 64)):
+        with machine.bench(step_tokens=step_tokens) as bench:
+            for i in range(8):
+                bench.ask(f"stream{i}", 16, 2000)
+            for _ in range(10):
+                bench.step()
+            begun = time.perf_counter()
+            bench.ask("long", length, 2)
+            while len(bench.token_times.get("long", ())) < 2:
+                bench.step()
+            gaps = sorted(gap for i in range(8) for gap in _gaps(bench.token_times[f"stream{i}"], begun))
+            yield Row(f"ITL p99 while {length} tokens arrive, {name}", 1e3 * gaps[int(0.99 * (len(gaps) - 1))], "ms")
+            yield Row(f"TTFT of those {length} tokens, {name}", 1e3 * bench.ttft("long"), "ms")
+
+
+def _gaps(times: list[float], since: float) -> list[float]:
+    return [later - earlier for earlier, later in pairwise(times) if later >= since]
+
+
+def batching(machine: Machine) -> Iterator[Row]:
+    """Answers of very different lengths, eight at a time: the next eight when all are done, or each when one is."""
+    work, draw = machine.work, random.Random(1)
+    lengths = [min(work.longest, 4 + int(draw.expovariate(4 / work.longest))) for _ in range(work.variance)]
+    for name, at_once in (("static", 8), ("continuous", work.variance)):
+        with machine.bench(max_running=8) as bench:
+
+            def ask(bench: Bench = bench, at_once: int = at_once) -> None:
+                for start in range(0, len(lengths), at_once):
+                    for i, length in enumerate(lengths[start : start + at_once], start):
+                        bench.ask(f"r{i}", work.prompt // 2, length)
+                    bench.drain()
+
+            yield Row(
+                f"{name} batching, {work.variance} answers of 4 to {work.longest}", bench.throughput(ask), "tokens/s"
+            )
+
+
+PARTS = {part.__name__: part for part in (throughput, registered, prefix, chunking, batching)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.engine", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--quick", action="store_true", help="less of everything, in under two minutes")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, with commas between (%(default)s)")
+    options = parser.parse_args()
+    chosen = options.only.split(",")
+    if unknown := sorted({*chosen} - {*PARTS}):
+        parser.error(f"--only has {', '.join(unknown)}; the parts are {', '.join(PARTS)}")
+    config = EngineConfig(
+        model=options.model, home=Path(tempfile.gettempdir()), url="", threads=options.threads,
+        kv_pool_tokens=16_384, adapter_slots=SLOTS, max_rank=max(RANKS),
+    )  # fmt: skip
+    machine = Machine(config, load_runner(config), QUICK if options.quick else Work())
+    begun, load = time.perf_counter(), os.getloadavg()[0]
+    print(f"{options.model.name}, {options.threads} threads, load average {load:.1f} at the start\n")
+    print("| measured | value | unit |\n|---|---|---|", flush=True)
+    rows: list[Row] = []
+    for name in chosen:
+        for row in PARTS[name](machine):
+            rows.append(row)
+            print(f"| {row.name} | {row.value:,.1f} | {row.unit} |", flush=True)
+    result = {
+        "model": options.model.name, "threads": options.threads, "quick": options.quick, "load_average": round(load, 2),
+        "seconds": round(time.perf_counter() - begun, 1), "rows": [dataclasses.asdict(row) for row in rows],
+    }  # fmt: skip
+    print(f"\n{json.dumps(result)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
