@@ -47,14 +47,14 @@ def _calls(options: Options, credentials: Credentials) -> list[str]:
         "  try it",
         "",
         f"curl {options.door_url}/v1/chat/completions -H 'Authorization: Bearer {key}' \\",
-        f'  -H \'Content-Type: application/json\' -d \'{{"model": "{model}", "max_tokens": 60, '
+        f'  -H \'Content-Type: application/json\' -d \'{{"model": "{model}", "max_tokens": 60, "temperature": 0, '
         '"messages": [{"role": "user", "content": "How do I boil an egg?"}]}\'',
         "",
         ".venv/bin/python - <<'END'",
         "from openai import OpenAI",
         f'client = OpenAI(base_url="{options.door_url}/v1", api_key="{other_key}")',
         'question = [{"role": "user", "content": "How many customers are there?"}]',
-        f'stream = client.chat.completions.create(model="{other_model}", messages=question, stream=True)',
+        f'stream = client.chat.completions.create(model="{other_model}", messages=question, temperature=0, stream=True)',
         "for chunk in stream:",
         '    print(chunk.choices[0].delta.content or "", end="", flush=True)',
         "END",
