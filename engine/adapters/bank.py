@@ -6,28 +6,68 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from engine.adapters.base_shape import EMBEDDING, HEAD, OUTSIDE
+from engine.adapters.base_weights import BaseWeights
 from engine.model_info import ModelInfo
 from kernels.adapter_table import AdapterTable
 
 
 @dataclass(frozen=True, slots=True)
 class LoraWeights:
-    """One module's update, `scaling * B A`. a: [rank, in], b: [out, rank], any floating dtype."""
+    """One module's update: y * gain + shift + `scaling * B A` x, where y is the base's output.
+
+    a: [rank, in], b: [out, rank], any floating dtype. gain, shift: float32 [out]; None where they change nothing.
+    weight: [vocabulary, hidden] in place of the base's, of embedding and head alone.
+    """
 
     a: Tensor
     b: Tensor
     scaling: float
+    gain: Tensor | None = None
+    shift: Tensor | None = None
+    weight: Tensor | None = None
+
+    @property
+    def nbytes(self) -> int:
+        return sum(x.nbytes for x in (self.a, self.b, self.gain, self.shift, self.weight) if x is not None)
+
+
+class AdapterWeights(dict[tuple[int, str], LoraWeights]):
+    """An adapter in host memory, by layer (or OUTSIDE) and module. invocation: tokens that switch it on; empty: it is
+    always on."""
+
+    invocation: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingUpdate:
+    """One slot's embedding: row * gain + `scaling * a[token] B`. a: [vocabulary, rank], b: [rank, hidden].
+
+    weight: [vocabulary, hidden] in place of the base's, or None. gain: float32 [hidden] or None.
+    """
+
+    a: Tensor
+    b: Tensor
+    scaling: float
+    gain: Tensor | None
+    weight: Tensor | None
 
 
 class LoraBank:
     """`slots` adapters, each at its true ranks, cast to the dtype that the model computes in.
 
     A slot is written or cleared only while no running sequence names it; the pool sees to that.
+    head: the output head's table. heads: whole heads [vocabulary, hidden] by slot. embeddings: by slot.
+    base: the base model's own weights.
     """
 
     def __init__(self, info: ModelInfo, slots: int, max_rank: int, dtype: torch.dtype, device: str) -> None:
         self.slots, self.max_rank = slots, max_rank
         self.dtype, self.device = dtype, device
+        self.base = BaseWeights()
+        self.head = AdapterTable(slots, info.hidden, (info.vocab_size,), dtype, device)
+        self.heads: dict[int, Tensor] = {}
+        self.embeddings: dict[int, EmbeddingUpdate] = {}
         self._tables = {
             (layer, site): _table(info, site, slots, dtype, device)
             for layer in range(info.num_layers)
@@ -43,20 +83,45 @@ class LoraBank:
         self.clear(slot)
         for (layer, module), lora in weights.items():
             rank = lora.a.shape[0]
-            assert module in self._place, f"the model has no module {module}"
             assert rank <= self.max_rank, f"{module} has rank {rank}, over {self.max_rank}"
+            if layer == OUTSIDE:
+                self._write_end(slot, module, lora)
+                continue
+            assert module in self._place, f"the model has no module {module}"
             site, piece = self._place[module]
-            self._tables[layer, site].write(slot, piece, lora.a, lora.b, lora.scaling)
+            self._tables[layer, site].write(slot, piece, lora.a, lora.b, lora.scaling, lora.gain, lora.shift)
 
     def clear(self, slot: int) -> None:
         assert 0 <= slot < self.slots, f"slot {slot} of {self.slots}"
-        for table in self._tables.values():
+        for table in (self.head, *self._tables.values()):
             table.clear(slot)
+        self.heads.pop(slot, None)
+        self.embeddings.pop(slot, None)
 
     def slot_bytes(self, slot: int) -> int:
         """Memory that the slot's weights take now."""
-        kept = (table.weights.get((slot, piece)) for table in self._tables.values() for piece in range(table.slices))
-        return sum(entry[0].nbytes + entry[1].nbytes for entry in kept if entry is not None)
+        whole = [self.heads.get(slot)]
+        if slot in self.embeddings:
+            update = self.embeddings[slot]
+            whole += [update.a, update.b, update.gain, update.weight]
+        tables = sum(table.slot_bytes(slot) for table in (self.head, *self._tables.values()))
+        return tables + sum(tensor.nbytes for tensor in whole if tensor is not None)
+
+    def _write_end(self, slot: int, module: str, lora: LoraWeights) -> None:
+        weight = None if lora.weight is None else lora.weight.to(self.device, self.dtype, copy=True).contiguous()
+        if module == HEAD:
+            self.head.write(slot, 0, lora.a, lora.b, lora.scaling, lora.gain, lora.shift)
+            if weight is not None:
+                self.heads[slot] = weight
+            return
+        assert module == EMBEDDING, f"the model has no module {module}"
+        assert lora.shift is None, "an embedding has no bias"
+        a, b = (
+            each.to(self.device, self.dtype).t().clone(memory_format=torch.contiguous_format)
+            for each in (lora.a, lora.b)
+        )
+        gain = None if lora.gain is None else lora.gain.to(self.device, torch.float32)
+        self.embeddings[slot] = EmbeddingUpdate(a, b, lora.scaling, gain, weight)
 
 
 def _table(info: ModelInfo, site: tuple[str, ...], slots: int, dtype: torch.dtype, device: str) -> AdapterTable:

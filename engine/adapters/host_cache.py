@@ -18,7 +18,7 @@ class _Copy:
 
 def size_of(weights: Weights) -> int:
     """Bytes of the tensors."""
-    return sum(lora.a.nbytes + lora.b.nbytes for lora in weights.values())
+    return sum(lora.nbytes for lora in weights.values())
 
 
 class HostCache:
