@@ -17,10 +17,10 @@ class BaseWeights:
         self, layer: int, names: tuple[str, ...], outs: tuple[int, ...], weight: Tensor, bias: Tensor | None
     ) -> None:
         """weight [sum(outs), in], bias [sum(outs)]: of modules that are computed as one."""
-        for name, rows in zip(names, torch.split(weight, outs), strict=True):
+        for name, rows in zip(names, torch.split(weight, list(outs)), strict=True):
             self._weights[layer, name] = rows
         if bias is not None:
-            for name, entries in zip(names, torch.split(bias, outs), strict=True):
+            for name, entries in zip(names, torch.split(bias, list(outs)), strict=True):
                 self._biases[layer, name] = entries
 
     def add_ends(self, embedding: Tensor, head: Tensor) -> None:
