@@ -10,6 +10,8 @@ from engine.adapters.host_cache import HostCache, Weights
 from engine.protocol import AdapterRef
 
 LOADERS = 2
+# Loads under way or next in line for a loader, so that loaders have work throughout a step.
+MAX_LOADING = 8
 # One slot in so many may be drained at a time, and always one.
 DRAINED_SHARE = 4
 
@@ -47,13 +49,22 @@ class AdapterPool:
 
     All methods belong to the step thread; only `load` runs elsewhere. A slot is written inside `acquire`, which the
     scheduler calls between steps, so that what a step reads never changes under it. host_bytes: host memory for the
-    weights of adapters that are in no slot, or may have to come back to one.
+    weights of adapters that are in no slot, or may have to come back to one. on_disk: digests whose files `load` has
+    at hand.
     """
 
-    def __init__(self, bank: Bank, slots: int, load: Callable[[AdapterRef], Weights], host_bytes: int) -> None:
-        self._bank, self._load = bank, load
+    def __init__(
+        self,
+        bank: Bank,
+        slots: int,
+        load: Callable[[AdapterRef], Weights],
+        host_bytes: int,
+        on_disk: Callable[[], tuple[str, ...]] = tuple,
+    ) -> None:
+        self._bank, self._load, self._on_disk = bank, load, on_disk
         self._slots = [_Slot(index) for index in range(slots)]
         self._slot_of: dict[str, _Slot] = {}
+        self._idle = slots  # that nobody uses and no pin holds
         self._reserved: dict[int, str] = {}
         self._host = HostCache(host_bytes)
         self._loading: dict[str, Future[Weights]] = {}
@@ -71,7 +82,7 @@ class AdapterPool:
         digest = adapter.digest
         if digest in self._slot_of or digest in self._host or digest in self._loading:
             return
-        if len(self._loading) < LOADERS and self._host.has_room(self._round):
+        if len(self._loading) < MAX_LOADING and self._host.has_room(self._round):
             self._loading[digest] = self._loaders.submit(self._load, adapter)
 
     def pin(self, adapter: AdapterRef) -> None:
@@ -88,14 +99,18 @@ class AdapterPool:
         slot = self._slot_of.get(adapter.digest) or self._fill(adapter)
         if slot is None:
             raise self._failures.pop(adapter.digest)
+        self._idle -= not (slot.users or slot.pinned)
         slot.pinned = True
 
     def acquire(self, adapter: AdapterRef) -> int | None:
-        """The adapter's slot, counted as used once more. None: not now (it loads, or every slot is in use)."""
-        self._collect()
+        """The adapter's slot, counted as used once more. None: not now (it loads, or every slot is in use).
+
+        What the loaders have finished is taken over by `reserve`, once a plan.
+        """
         slot = self._slot_of.get(adapter.digest) or self._fill(adapter)
         if slot is None or self._reserved.get(slot.index, adapter.digest) != adapter.digest:
             return None
+        self._idle -= not (slot.users or slot.pinned)
         slot.users += 1
         slot.last_used = next(self._clock)
         return slot.index
@@ -103,6 +118,7 @@ class AdapterPool:
     def release(self, slot: int) -> None:
         assert self._slots[slot].users > 0, f"slot {slot} released more often than acquired"
         self._slots[slot].users -= 1
+        self._idle += not (self._slots[slot].users or self._slots[slot].pinned)
 
     def reserve(self, digests: list[str]) -> None:
         """Drain a slot for each of the first of these adapters: nobody else may acquire it. Replaces the last
@@ -117,10 +133,13 @@ class AdapterPool:
         for digest in digests:
             if len(self._reserved) * DRAINED_SHARE >= len(self._slots):
                 return
+            if digest not in self._host or digest in self._slot_of:
+                continue
             rest = [slot for slot in self._slots if slot.index not in self._reserved and not slot.pinned]
-            if digest in self._host and digest not in self._slot_of and rest:
-                chosen = min(rest, key=lambda slot: (slot.users, slot.index))
-                self._reserved[chosen.index] = digest
+            if not rest:
+                return
+            chosen = min(rest, key=lambda slot: (slot.users, slot.index))
+            self._reserved[chosen.index] = digest
 
     def take_failures(self) -> dict[str, AdapterUnavailable]:
         """Loads that failed since the last call, by digest. A later request for the same adapter tries again."""
@@ -138,6 +157,7 @@ class AdapterPool:
         assert all(slot.digest is not None for slot in self._slots if slot.pinned)
         self._host.check_integrity()
         assert all(slot.users >= 0 for slot in self._slots)
+        assert self._idle == sum(not (slot.users or slot.pinned) for slot in self._slots)
         assert all(slot.digest is not None for slot in self._slots if slot.users)
         assert not self._loading.keys() & {*self._host.digests, *self._slot_of}
 
@@ -154,6 +174,11 @@ class AdapterPool:
         return self._host.digests
 
     @property
+    def tiers(self) -> dict[str, tuple[str, ...]]:
+        """Digests by where they are; one may be in several."""
+        return {"slot": self.in_slots, "host": self.in_host_memory, "disk": self._on_disk()}
+
+    @property
     def slots(self) -> int:
         return len(self._slots)
 
@@ -167,6 +192,8 @@ class AdapterPool:
         weights = self._host.get(digest, self._round)
         if weights is None:
             self.prefetch(adapter)
+            return None
+        if not self._idle:  # the usual case under load, and thousands may ask in one plan
             return None
         idle = [s for s in self._slots if s.takes(digest) and self._reserved.get(s.index, digest) == digest]
         if not idle:

@@ -80,13 +80,14 @@ class FairQueue:
         heap = [(self._tenants[name].virtual_tokens, name) for name in lines]
         heapq.heapify(heap)
         while heap:
-            _, name = heap[0]
-            sequence = next(lines[name], None)
-            if sequence is None:
+            served, name = heap[0]
+            for sequence in lines[name]:
+                yield sequence
+                if self._tenants[name].virtual_tokens != served:
+                    heapq.heapreplace(heap, (self._tenants[name].virtual_tokens, name))
+                    break
+            else:
                 heapq.heappop(heap)
-                continue
-            yield sequence
-            heapq.heapreplace(heap, (self._tenants[name].virtual_tokens, name))
 
     def check_integrity(self) -> None:
         for name, tenant in self._tenants.items():

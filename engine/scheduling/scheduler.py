@@ -32,9 +32,10 @@ class Adapters(Protocol):
 
 @dataclass(slots=True)
 class _Draft:
-    """A batch while it is put together."""
+    """A batch while it is put together. unseated: digests of adapters that this plan found no slot for."""
 
     budget: int
+    unseated: set[str] = field(default_factory=set)
     runs: dict[str, Run] = field(default_factory=dict)
 
     def put(self, run: Run) -> None:
@@ -203,7 +204,7 @@ class Scheduler:
             if draft.budget <= 0:
                 return
             overdue = sequence.queued_at <= self._plans - YIELD_PLANS and sequence.tenant not in running
-            if overdue and self._seat(sequence):
+            if overdue and self._seat(sequence, draft):
                 if self._make_room(sequence, draft):
                     running.add(sequence.tenant)
                     self._start(sequence, draft)
@@ -226,7 +227,7 @@ class Scheduler:
             if draft.budget <= 0 or len(self._running) >= self._max_running:
                 self._hold_up(sequence, "step_tokens" if draft.budget <= 0 else "places")
                 return
-            if not self._seat(sequence):
+            if not self._seat(sequence, draft):
                 if sequence.passed_over_at is None:
                     sequence.passed_over_at = self._plans
                     self._explain("pass over", sequence, lack="adapter slot")
@@ -259,11 +260,15 @@ class Scheduler:
         starved = [s for s in self._queue.turns() if s.passed_over_at is not None and s.passed_over_at <= since]
         return list(dict.fromkeys(s.adapter.digest for s in starved if s.adapter is not None))
 
-    def _seat(self, sequence: Sequence) -> bool:
+    def _seat(self, sequence: Sequence, draft: _Draft) -> bool:
         """An adapter slot where it needs one. False: not now; its load has been started."""
         if sequence.adapter is None:
             return True
-        sequence.slot = self._adapters.acquire(sequence.adapter)
+        digest = sequence.adapter.digest
+        if digest not in draft.unseated:
+            sequence.slot = self._adapters.acquire(sequence.adapter)
+            if sequence.slot is None:
+                draft.unseated.add(digest)
         return sequence.slot is not None
 
     def _place(self, sequence: Sequence) -> bool:
