@@ -143,7 +143,14 @@ def test_a_second_up_is_refused(home: Home, model: Path) -> None:
     assert f"already running on {home.path} (process {os.getpid()})" in done.stderr
 
 
-def test_up_says_when_a_setting_is_bad(tmp_path: Path) -> None:
-    done = run_up(tmp_path / "home", VENEER_MAX_RANK="many")
+@pytest.mark.parametrize(
+    ("variable", "value", "message"),
+    [
+        ("VENEER_MAX_RANK", "many", "VENEER_MAX_RANK='many' is not a whole number"),
+        ("VENEER_METRICS_PORT", "70000", "VENEER_METRICS_PORT=70000 is not a port"),
+    ],
+)
+def test_up_says_when_a_setting_is_bad(tmp_path: Path, variable: str, value: str, message: str) -> None:
+    done = run_up(tmp_path / "home", **{variable: value})
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
-    assert "VENEER_MAX_RANK='many' is not a whole number" in done.stderr
+    assert message in done.stderr

@@ -17,7 +17,8 @@ COMPILERS = ("c++", "g++", "clang++")
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """database_url and valkey_url: None = embedded. demo_data: make the tenants Acme and Globex once."""
+    """database_url and valkey_url: None = embedded. demo_data: make the tenants Acme and Globex once.
+    metrics_port: where the engine answers Prometheus; None = nowhere."""
 
     console_port: int
     door_port: int
@@ -28,6 +29,7 @@ class Options:
     exact: bool
     max_rank: int
     demo_data: bool
+    metrics_port: int | None = None
 
     @property
     def demo_adapters(self) -> bool:
@@ -56,6 +58,7 @@ def read_options(home: Home, *, demo_data: bool) -> Options:
             exact=env_bool("VENEER_EXACT", False),
             max_rank=env_int("VENEER_MAX_RANK", 64),
             demo_data=demo_data,
+            metrics_port=_port("VENEER_METRICS_PORT", 9100) if os.environ.get("VENEER_METRICS_PORT") else None,
         )
     except BadSetting as exc:
         raise StackProblem(str(exc)) from exc
@@ -63,8 +66,13 @@ def read_options(home: Home, *, demo_data: bool) -> Options:
 
 def check_options(options: Options) -> None:
     """What would otherwise fail half-way. Raises StackProblem."""
-    for variable, port in (("VENEER_CONSOLE_PORT", options.console_port), ("VENEER_DOOR_PORT", options.door_port)):
-        if is_busy(port):
+    ports = {
+        "VENEER_CONSOLE_PORT": options.console_port,
+        "VENEER_DOOR_PORT": options.door_port,
+        "VENEER_METRICS_PORT": options.metrics_port,
+    }
+    for variable, port in ports.items():
+        if port is not None and is_busy(port):
             raise StackProblem(
                 f"port {port} is taken by another program. Stop that program, or choose another port: "
                 f"{variable}={port + 10} make up"
