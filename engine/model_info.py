@@ -14,7 +14,11 @@ FUSED = (
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """Shapes of a decoder. modules: the linears of one layer that an adapter may change, name -> (out, in) features."""
+    """Shapes of a decoder. modules: the linears of one layer that an adapter may change, name -> (out, in) features.
+
+    fused: which of them are computed as one. switch_len: a sequence that may grow beyond it has other positions, thus
+    other K/V, than one that may not (LongRoPE); None for most models.
+    """
 
     name: str
     vocab_size: int
@@ -25,8 +29,10 @@ class ModelInfo:
     kv_heads: int
     head_dim: int
     modules: Mapping[str, tuple[int, int]]
+    fused: tuple[tuple[str, ...], ...] = FUSED
+    switch_len: int | None = None
 
     @property
     def sites(self) -> tuple[tuple[str, ...], ...]:
         """Modules of one layer grouped as they are computed: one group, one GEMM, one LoRA launch."""
-        return tuple(group for names in FUSED if (group := tuple(name for name in names if name in self.modules)))
+        return tuple(group for names in self.fused if (group := tuple(name for name in names if name in self.modules)))

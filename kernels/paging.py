@@ -2,19 +2,41 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
 E4M3_MAX = 448.0
 
+Activation = Literal["silu", "gelu_tanh"]
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionRule:
+    """scale: of q . k. window: keys that a token sees, itself included; None = all. cap: soft cap of scores or None."""
+
+    scale: float
+    window: int | None = None
+    cap: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeadNorms:
+    """RMS norms of every q and k head before rotation. q, k: float32 [head_dim]."""
+
+    q: Tensor
+    k: Tensor
+    eps: float
+
 
 @dataclass(frozen=True, slots=True)
 class PageStore:
     """Pages of one layer. K is stored with its tokens last, so that the scores of neighbouring keys are one vector.
 
-    k: [pages, kv_heads, head_dim, page_size], v: [pages, kv_heads, page_size, head_dim]; uint8 e4m3 codes, or float32.
-    k_scale, v_scale: float32 [pages, kv_heads, page_size], value = code * scale; None where k and v are float32.
+    k: [pages, kv_heads, head_dim, page_size], v: [pages, kv_heads, page_size, head_dim]; uint8 e4m3 codes, bf16 or
+    float32.
+    k_scale, v_scale: float32 [pages, kv_heads, page_size], value = code * scale; None where k and v are no codes.
     """
 
     k: Tensor
@@ -39,11 +61,13 @@ class PageStore:
 class PagedBatch:
     """The geometry of one step: runs of consecutive tokens, each of one sequence, over that sequence's pages.
 
-    All int32. positions: [tokens]. run_of: [tokens]. run_starts: [runs + 1], where each run's tokens lie in the batch.
+    All int32. positions: [tokens]. angles: [tokens], rows of the rotary tables: the positions, unless a run's are
+    shifted to a table of their own. run_of: [tokens]. run_starts: [runs + 1], where each run's tokens lie in the batch.
     page_table: [runs, most pages of a run], rows padded with 0 (never read). A token at position p sees keys 0..p.
     """
 
     positions: Tensor
+    angles: Tensor
     run_of: Tensor
     run_starts: Tensor
     page_table: Tensor
@@ -58,9 +82,17 @@ class PagedBatch:
 
     @staticmethod
     def build(
-        starts: Sequence[int], lengths: Sequence[int], pages: Sequence[Sequence[int]], page_size: int, device: str
+        starts: Sequence[int],
+        lengths: Sequence[int],
+        pages: Sequence[Sequence[int]],
+        page_size: int,
+        device: str,
+        shifts: Sequence[int] | None = None,
     ) -> "PagedBatch":
-        """Run i is tokens [starts[i], starts[i] + lengths[i]) of a sequence whose page table is pages[i]."""
+        """Run i is tokens [starts[i], starts[i] + lengths[i]) of a sequence whose page table is pages[i].
+
+        shifts[i]: how far its angles lie behind its positions in the rotary tables.
+        """
         used = [-(-(start + length) // page_size) for start, length in zip(starts, lengths, strict=True)]
         width = max(used, default=0)
         short = [i for i, need in enumerate(used) if len(pages[i]) < need]
@@ -73,4 +105,5 @@ class PagedBatch:
         within = torch.arange(run_of.shape[0], dtype=torch.int32) - first[run_of]
         positions = torch.tensor(starts, dtype=torch.int32)[run_of] + within
         page_table = torch.tensor(table, dtype=torch.int32).reshape(len(lengths), width)
-        return PagedBatch(*(x.to(device) for x in (positions, run_of, first, page_table)))
+        angles = positions if shifts is None else positions + torch.tensor(shifts, dtype=torch.int32)[run_of]
+        return PagedBatch(*(x.to(device) for x in (positions, angles, run_of, first, page_table)))

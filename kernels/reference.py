@@ -1,9 +1,13 @@
 """The specification: every op in plain float32 PyTorch, written to be read. Nothing here is meant to be fast."""
 
+import math
+
 import torch
 from torch import Tensor
 
-from kernels.paging import E4M3_MAX, PagedBatch, PageStore
+from kernels.paging import E4M3_MAX, Activation, AttentionRule, PagedBatch, PageStore
+
+GELU = (2 / math.pi) ** 0.5
 
 
 def shrink(x: Tensor, a: Tensor) -> Tensor:
@@ -72,28 +76,40 @@ def load(pages: PageStore, page_ids: Tensor, length: int) -> tuple[Tensor, Tenso
     if pages.k_scale is not None and pages.v_scale is not None:
         k = dequantise(k.contiguous(), pages.k_scale[ids].permute(0, 2, 1))
         v = dequantise(v.contiguous(), pages.v_scale[ids].permute(0, 2, 1))
-    return k.flatten(0, 1)[:length], v.flatten(0, 1)[:length]
+    return k.flatten(0, 1)[:length].float(), v.flatten(0, 1)[:length].float()
 
 
-def paged_attention(q: Tensor, pages: PageStore, batch: PagedBatch, softmax_scale: float) -> Tensor:
+def paged_attention(q: Tensor, pages: PageStore, batch: PagedBatch, rule: AttentionRule) -> Tensor:
     """q: [tokens, q_heads, head_dim] -> float32, same shape. Causal by position; groups of q heads share a K/V head."""
     out = torch.empty(q.shape, dtype=torch.float32)
     group = q.shape[1] // pages.kv_heads
     for token in range(batch.tokens):
         length = int(batch.positions[token]) + 1
+        first = max(0, length - rule.window) if rule.window else 0
         row = batch.page_table[int(batch.run_of[token])][: -(-length // pages.page_size)]
-        k, v = load(pages, row, length)
+        k, v = (x[first:] for x in load(pages, row, length))
         for head in range(q.shape[1]):
-            scores = (k[:, head // group] @ q[token, head].float()) * softmax_scale
+            scores = (k[:, head // group] @ q[token, head].float()) * rule.scale
+            if rule.cap:
+                scores = soft_cap(scores, rule.cap)
             out[token, head] = torch.softmax(scores, 0) @ v[:, head // group]
     return out
 
 
-def rope(x: Tensor, positions: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotate x [tokens, heads, head_dim] by its positions, halves as pairs. cos, sin: [context, head_dim / 2]."""
-    c, s = cos[positions.long()][:, None], sin[positions.long()][:, None]
-    first, second = x.float().chunk(2, -1)
-    return torch.cat([first * c - second * s, second * c + first * s], -1)
+def soft_cap(x: Tensor, cap: float) -> Tensor:
+    """Nearly x where it is small, never beyond the cap."""
+    return cap * torch.tanh(x / cap)
+
+
+def rope(x: Tensor, rows: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate x [tokens, heads, head_dim] by the angles of its rows, halves as pairs. cos, sin: [table rows, half].
+
+    Where 2 * half is less than head_dim, the elements behind it stay as they are.
+    """
+    c, s = cos[rows.long()][:, None], sin[rows.long()][:, None]
+    half = cos.shape[1]
+    first, second, rest = torch.split(x.float(), [half, half, x.shape[-1] - 2 * half], -1)
+    return torch.cat([first * c - second * s, second * c + first * s, rest], -1)
 
 
 def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
@@ -102,7 +118,9 @@ def rms_norm(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + eps) * weight.float()
 
 
-def silu_mul(gate_up: Tensor) -> Tensor:
+def gate(gate_up: Tensor, activation: Activation) -> Tensor:
     """gate_up: [tokens, 2 * ffn], gate first -> float32 [tokens, ffn]."""
-    gate, up = gate_up.float().chunk(2, -1)
-    return gate * torch.sigmoid(gate) * up
+    left, up = gate_up.float().chunk(2, -1)
+    # GELU's tanh form, x (1 + tanh u) / 2, written without its cancellation where the gate is nearly shut.
+    opened = left if activation == "silu" else 2 * GELU * (left + 0.044715 * left**3)
+    return left * torch.sigmoid(opened) * up

@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from kernels import reference
 from kernels.adapter_table import AdapterTable
-from kernels.paging import PagedBatch, PageStore
+from kernels.paging import Activation, AttentionRule, HeadNorms, PagedBatch, PageStore
 from kernels.segments import Segments
 
 
@@ -16,37 +16,54 @@ class TorchOps:
     name = "torch"
     chunk = 64
 
-    def linear(self, x: Tensor, weight: Tensor) -> Tensor:
-        """x: [tokens, in], weight: [out, in] -> [tokens, out]."""
-        return functional.linear(x, weight)
+    def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        """x: [tokens, in], weight: [out, in], bias: [out] -> [tokens, out]."""
+        return functional.linear(x, weight, bias)
 
-    def add_norm(self, residual: Tensor, delta: Tensor | None, weight: Tensor, eps: float) -> Tensor:
-        """residual (float32 [tokens, hidden]) += delta, in place; returns its RMS norm in the dtype of weight."""
+    def add_norm(
+        self, residual: Tensor, delta: Tensor | None, weight: Tensor, eps: float, dtype: torch.dtype
+    ) -> Tensor:
+        """residual (float32 [tokens, hidden]) += delta (in `dtype`), in place; returns its RMS norm in `dtype`."""
         if delta is not None:
             residual += delta.float()
-        return reference.rms_norm(residual, weight, eps).to(weight.dtype)
+        return reference.rms_norm(residual, weight, eps).to(dtype)
 
-    def silu_mul(self, gate_up: Tensor) -> Tensor:
+    def norm(self, x: Tensor, weight: Tensor, eps: float) -> Tensor:
+        """RMS norm of x [tokens, hidden], in its dtype; weight: float32 [hidden]."""
+        return reference.rms_norm(x, weight, eps).to(x.dtype)
+
+    def gate(self, gate_up: Tensor, activation: Activation) -> Tensor:
         """[tokens, 2 * ffn], gate first -> [tokens, ffn]."""
-        return reference.silu_mul(gate_up).to(gate_up.dtype)
+        return reference.gate(gate_up, activation).to(gate_up.dtype)
 
-    def rope_and_store(self, qkv: Tensor, cos: Tensor, sin: Tensor, pages: PageStore, batch: PagedBatch) -> Tensor:
-        """qkv: [tokens, (q_heads + 2 * kv_heads) * head_dim]. Stores rotated k, and v; returns rotated q, float32."""
+    def soft_cap(self, x: Tensor, cap: float) -> Tensor:
+        """x: float32 [rows, n], changed in place and returned."""
+        return x.copy_(reference.soft_cap(x, cap))
+
+    def rope_and_store(
+        self, qkv: Tensor, cos: Tensor, sin: Tensor, pages: PageStore, batch: PagedBatch, norms: HeadNorms | None = None
+    ) -> Tensor:
+        """qkv: [tokens, (q_heads + 2 * kv_heads) * head_dim]. Stores rotated k, and v; returns rotated q, float32.
+
+        cos, sin: [table rows, half]; the first 2 * half elements of a head turn.
+        """
         heads = qkv.view(batch.tokens, -1, pages.head_dim)
         kv = pages.kv_heads
         q, k, v = torch.split(heads, [heads.shape[1] - 2 * kv, kv, kv], 1)
+        if norms is not None:
+            q, k = reference.rms_norm(q, norms.q, norms.eps), reference.rms_norm(k, norms.k, norms.eps)
+        q, k = reference.rope(q, batch.angles, cos, sin), reference.rope(k, batch.angles, cos, sin)
         positions = batch.positions.long()
         ids = batch.page_table[batch.run_of.long(), positions // pages.page_size].long()
-        at = positions % pages.page_size
-        _put(pages, ids, at, reference.rope(k, positions, cos, sin), v.float())
-        return reference.rope(q, positions, cos, sin)
+        _put(pages, ids, positions % pages.page_size, k, v.float())
+        return q
 
-    def attention(self, q: Tensor, pages: PageStore, batch: PagedBatch, softmax_scale: float, out: Tensor) -> Tensor:
+    def attention(self, q: Tensor, pages: PageStore, batch: PagedBatch, rule: AttentionRule, out: Tensor) -> Tensor:
         """q: float32 [tokens, q_heads, head_dim]. Fills and returns out [tokens, q_heads * head_dim]."""
         firsts = batch.run_starts.tolist()
         for run in range(batch.runs):
             rows = slice(firsts[run], firsts[run + 1])
-            out[rows] = _attend(q[rows], pages, batch.page_table[run], batch.positions[rows], softmax_scale)
+            out[rows] = _attend(q[rows], pages, batch.page_table[run], batch.positions[rows], rule)
         return out
 
     def add_lora(self, y: Tensor, x: Tensor, table: AdapterTable, segments: Segments) -> None:
@@ -70,17 +87,20 @@ class TorchOps:
 
 def _put(pages: PageStore, ids: Tensor, at: Tensor, k: Tensor, v: Tensor) -> None:
     if pages.k_scale is None or pages.v_scale is None:
-        pages.k[ids, :, :, at], pages.v[ids, :, at] = k, v
+        pages.k[ids, :, :, at], pages.v[ids, :, at] = k.to(pages.k.dtype), v.to(pages.v.dtype)
         return
     pages.k[ids, :, :, at], pages.k_scale[ids, :, at] = reference.quantise(k)
     pages.v[ids, :, at], pages.v_scale[ids, :, at] = reference.quantise(v)
 
 
-def _attend(q: Tensor, pages: PageStore, row: Tensor, positions: Tensor, softmax_scale: float) -> Tensor:
+def _attend(q: Tensor, pages: PageStore, row: Tensor, positions: Tensor, rule: AttentionRule) -> Tensor:
     length = int(positions[-1]) + 1
     k, v = reference.load(pages, row[: -(-length // pages.page_size)], length)
     grouped = q.reshape(q.shape[0], pages.kv_heads, -1, pages.head_dim)
-    scores = torch.einsum("thgd,khd->hgtk", grouped, k) * softmax_scale
-    hidden = torch.arange(length, device=q.device)[None] > positions[:, None]
+    scores = torch.einsum("thgd,khd->hgtk", grouped, k) * rule.scale
+    if rule.cap is not None:
+        scores = reference.soft_cap(scores, rule.cap)
+    behind = positions[:, None] - torch.arange(length, device=q.device)[None]
+    hidden = behind < 0 if rule.window is None else (behind < 0) | (behind >= rule.window)
     weights = scores.masked_fill(hidden, float("-inf")).softmax(-1)
     return torch.einsum("hgtk,khd->thgd", weights, v).flatten(1)

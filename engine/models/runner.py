@@ -1,32 +1,28 @@
 """Batch -> tensors -> forward -> logits."""
 
 import os
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from engine.adapters.bank import LoraBank
-from engine.cache.kv import KVCache
+from engine.cache.kv import KVCache, KVType
 from engine.config import EngineConfig
 from engine.model_info import ModelInfo
-from engine.models.decoder_config import DecoderConfig, read_config
+from engine.models.decoder import Decoder
+from engine.models.families import read_plan
 from engine.models.layers import Ops, Step
-from engine.models.llama import Llama, model_info
-from engine.models.weights import Checkpoint, ModelError
-from engine.scheduling.sequence import Batch
+from engine.models.weights import Checkpoint
+from engine.scheduling.sequence import Batch, Run
 from kernels.cpu.ops import cpu_ops
 from kernels.paging import PagedBatch
 from kernels.segments import Segments
-
-Architecture = Callable[[DecoderConfig, ModelInfo, Checkpoint, LoraBank, Ops], Llama]
-ARCHITECTURES: dict[str, Architecture] = {"LlamaForCausalLM": Llama}
 
 
 class Runner:
     """One model on one device, with its adapter slots and its pages."""
 
-    def __init__(self, info: ModelInfo, model: Llama, bank: LoraBank, kv: KVCache, ops: Ops) -> None:
+    def __init__(self, info: ModelInfo, model: Decoder, bank: LoraBank, kv: KVCache, ops: Ops) -> None:
         self.info, self.bank, self.kv = info, bank, kv
         self._model, self._ops = model, ops
 
@@ -41,18 +37,32 @@ class Runner:
         if not rows:
             return residual.new_empty(0, self.info.vocab_size)
         if len(rows) == len(tokens):
-            return self._model.logits(residual, delta)
+            return self._model.logits(residual, delta, step.slots)
         last = torch.tensor(rows, device=self.bank.device)
-        return self._model.logits(residual[last], delta[last])
+        return self._model.logits(residual[last], delta[last], [step.slots[row] for row in rows])
 
     def _step(self, batch: Batch) -> Step:
         runs, device = batch.runs, self.bank.device
         lengths = [run.length for run in runs]
         paged = PagedBatch.build(
-            [run.start for run in runs], lengths, [run.sequence.pages for run in runs], self.kv.page_size, device
+            [run.start for run in runs],
+            lengths,
+            [run.sequence.pages for run in runs],
+            self.kv.page_size,
+            device,
+            self._shifts(batch),
         )
-        slots = [run.sequence.slot for run in runs]
-        return Step(paged, Segments.build(slots, lengths, chunk=self._ops.chunk, device=device))
+        pieces = [piece for run in runs for piece in _pieces(run)]
+        segments = Segments.build(*zip(*pieces, strict=True), chunk=self._ops.chunk, device=device)
+        return Step(paged, segments, [slot for slot, length in pieces for _ in range(length)])
+
+    def _shifts(self, batch: Batch) -> list[int] | None:
+        """Sequences that may outgrow `switch_len` have their angles behind those of the others."""
+        switch = self.info.switch_len
+        if switch is None:
+            return None
+        sequences = [run.sequence for run in batch.runs]
+        return [self.info.context_len if max(s.max_len, len(s.tokens)) > switch else 0 for s in sequences]
 
     def _sampling_rows(self, batch: Batch) -> list[int]:
         rows, end = [], 0
@@ -63,23 +73,27 @@ class Runner:
         return rows
 
 
-def load_runner(config: EngineConfig) -> Runner:
-    """Read the model folder and set up its memory. Raises ModelError, with a sentence for the operator."""
+def _pieces(run: Run) -> list[tuple[int | None, int]]:
+    """(slot, tokens): what comes before an activated adapter's invocation has none."""
+    before = min(max(run.sequence.adapted_from - run.start, 0), run.length)
+    return [(None, before), (run.sequence.slot, run.length - before)]
+
+
+def load_runner(config: EngineConfig, kv_type: KVType | None = None) -> Runner:
+    """Read the model folder and set up its memory. Raises ModelError, with a sentence for the operator.
+
+    kv_type: fp32 in exact mode and fp8 otherwise, unless told.
+    """
     threads = config.threads or os.cpu_count() or 1
     torch.set_num_threads(threads)
-    decoder = read_config(config.model)
-    architecture = ARCHITECTURES.get(decoder.architecture)
-    if architecture is None:
-        raise ModelError(
-            f"{config.model} is a {decoder.architecture}; this engine serves {', '.join(sorted(ARCHITECTURES))}"
-        )
-    info = model_info(decoder, config.model.resolve().name)
+    plan = read_plan(config.model)
+    info = plan.info(config.model.resolve().name)
     dtype = torch.float32 if config.exact else torch.bfloat16
     bank = LoraBank(info, config.adapter_slots, config.max_rank, dtype, config.device)
-    kv = KVCache(info, config.pages, config.page_size, exact=config.exact, device=config.device)
+    kv = KVCache(info, config.pages, config.page_size, kv_type or ("fp32" if config.exact else "fp8"), config.device)
     ops = _ops(config, threads)
     with Checkpoint(config.model) as checkpoint:
-        model = architecture(decoder, info, checkpoint, bank, ops)
+        model = Decoder(plan, checkpoint, bank, ops)
     return Runner(info, model, bank, kv, ops)
 
 

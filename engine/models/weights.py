@@ -50,11 +50,6 @@ class Checkpoint:
         moved: Tensor = tensor.to(device, dtype, copy=True)
         return moved
 
-    def fused(self, names: list[str], shapes: list[tuple[int, int]], dtype: torch.dtype, device: str) -> Tensor:
-        """Matrices that read one activation, stacked by rows."""
-        parts = [self.take(name, shape, dtype, device) for name, shape in zip(names, shapes, strict=True)]
-        return parts[0] if len(parts) == 1 else torch.cat(parts)
-
     def untaken(self) -> set[str]:
         """Tensors that nobody asked for."""
         return set(self._file_of) - self._taken

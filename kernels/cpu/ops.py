@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from kernels.adapter_table import AdapterTable
 from kernels.cpu.build import BuildError, load_library
-from kernels.paging import PagedBatch, PageStore
+from kernels.paging import Activation, AttentionRule, HeadNorms, PagedBatch, PageStore
 from kernels.segments import Segments
 from kernels.torch_ops import TorchOps
 
@@ -20,13 +20,16 @@ logger = logging.getLogger(__name__)
 
 _POINTER, _SIZE, _INT, _FLOAT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int, ctypes.c_float
 SIGNATURES = {
-    "veneer_linear": [*[_POINTER] * 3, *[_SIZE] * 3, _INT, _INT],
+    "veneer_linear": [*[_POINTER] * 4, *[_SIZE] * 3, _INT, _INT],
     "veneer_add_norm": [*[_POINTER] * 4, _SIZE, _SIZE, _FLOAT, _INT, _INT],
-    "veneer_silu_mul": [_POINTER, _POINTER, _SIZE, _SIZE, _INT, _INT],
-    "veneer_rope_and_store": [*[_POINTER] * 11, *[_SIZE] * 6, _INT, _INT],
-    "veneer_attention": [*[_POINTER] * 9, *[_SIZE] * 6, _FLOAT, _INT, _INT],
+    "veneer_norm": [*[_POINTER] * 3, _SIZE, _SIZE, _FLOAT, _INT, _INT],
+    "veneer_gate": [_POINTER, _POINTER, _SIZE, _SIZE, _INT, _INT, _INT],
+    "veneer_soft_cap": [_POINTER, _SIZE, _SIZE, _FLOAT, _INT],
+    "veneer_rope_and_store": [*[_POINTER] * 14, *[_SIZE] * 7, _FLOAT, _INT, _INT, _INT],
+    "veneer_attention": [*[_POINTER] * 9, *[_SIZE] * 7, _FLOAT, _FLOAT, _INT, _INT, _INT],
     "veneer_add_lora": [_POINTER, _POINTER, *[_SIZE] * 4, *[_POINTER] * 8, _INT, _INT],
 }
+PAGE_KINDS = {torch.float32: 0, torch.uint8: 1, torch.bfloat16: 2}  # as store.cpp numbers them
 
 
 class CpuOps:
@@ -41,57 +44,67 @@ class CpuOps:
 
     def __init__(self, library: ctypes.CDLL, threads: int, *, invariant: bool) -> None:
         self._threads, self._own_gemm = threads, invariant or not _has_bf16_gemm()
-        self._linear, self._add_norm, self._silu_mul, self._rope, self._attention, self._add_lora = (
-            _function(library, name) for name in SIGNATURES
-        )
+        self._kernels = {name: _function(library, name) for name in SIGNATURES}
 
-    def linear(self, x: Tensor, weight: Tensor) -> Tensor:
+    def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         if not self._own_gemm:
-            return functional.linear(x, weight)
+            return functional.linear(x, weight, bias)
         y = x.new_empty(x.shape[0], weight.shape[0])
-        self._linear(_at(x), _at(weight), _at(y), *x.shape, weight.shape[0], _is_bf16(x), self._threads)
+        pointers = (_at(x), _at(weight), _at_or_none(bias), _at(y))
+        self._kernels["veneer_linear"](*pointers, *x.shape, weight.shape[0], _is_bf16(x), self._threads)
         return y
 
-    def add_norm(self, residual: Tensor, delta: Tensor | None, weight: Tensor, eps: float) -> Tensor:
-        out = torch.empty(residual.shape, dtype=weight.dtype)
-        added = None if delta is None else _at(delta)
-        self._add_norm(_at(residual), added, _at(weight), _at(out), *out.shape, eps, _is_bf16(weight), self._threads)
+    def add_norm(
+        self, residual: Tensor, delta: Tensor | None, weight: Tensor, eps: float, dtype: torch.dtype
+    ) -> Tensor:
+        out = torch.empty(residual.shape, dtype=dtype)
+        pointers = (_at(residual), _at_or_none(delta), _at(weight), _at(out))
+        self._kernels["veneer_add_norm"](*pointers, *out.shape, eps, _is_bf16(out), self._threads)
         return out
 
-    def silu_mul(self, gate_up: Tensor) -> Tensor:
+    def norm(self, x: Tensor, weight: Tensor, eps: float) -> Tensor:
+        out = torch.empty_like(x)
+        self._kernels["veneer_norm"](_at(x), _at(weight), _at(out), *x.shape, eps, _is_bf16(x), self._threads)
+        return out
+
+    def gate(self, gate_up: Tensor, activation: Activation) -> Tensor:
         out = gate_up.new_empty(gate_up.shape[0], gate_up.shape[1] // 2)
-        self._silu_mul(_at(gate_up), _at(out), *out.shape, _is_bf16(out), self._threads)
+        is_gelu = activation == "gelu_tanh"
+        self._kernels["veneer_gate"](_at(gate_up), _at(out), *out.shape, is_gelu, _is_bf16(out), self._threads)
         return out
 
-    def rope_and_store(self, qkv: Tensor, cos: Tensor, sin: Tensor, pages: PageStore, batch: PagedBatch) -> Tensor:
+    def soft_cap(self, x: Tensor, cap: float) -> Tensor:
+        self._kernels["veneer_soft_cap"](_at(x), *x.shape, cap, self._threads)
+        return x
+
+    def rope_and_store(
+        self, qkv: Tensor, cos: Tensor, sin: Tensor, pages: PageStore, batch: PagedBatch, norms: HeadNorms | None = None
+    ) -> Tensor:
         q_heads = qkv.shape[1] // pages.head_dim - 2 * pages.kv_heads
         q = torch.empty(batch.tokens, q_heads, pages.head_dim)
-        pointers = (_at(x) for x in (qkv, cos, sin, q, pages.k, pages.v))
-        scales = (_at_or_none(pages.k_scale), _at_or_none(pages.v_scale))
-        places = (_at(batch.positions), _at(batch.run_of), _at(batch.page_table))
-        sizes = (batch.page_table.shape[1], batch.tokens, q_heads, pages.kv_heads, pages.head_dim, pages.page_size)
-        self._rope(*pointers, *scales, *places, *sizes, _is_bf16(qkv), self._threads)
+        q_norm, k_norm, eps = (None, None, 0.0) if norms is None else (_at(norms.q), _at(norms.k), norms.eps)
+        pointers = (_at(qkv), _at(cos), _at(sin), q_norm, k_norm, _at(q), *_pages_at(pages))
+        places = (_at(batch.positions), _at(batch.angles), _at(batch.run_of), _at(batch.page_table))
+        sizes = (batch.page_table.shape[1], cos.shape[1], batch.tokens, q_heads, *_page_sizes(pages))
+        kind = PAGE_KINDS[pages.k.dtype]
+        self._kernels["veneer_rope_and_store"](*pointers, *places, *sizes, eps, kind, _is_bf16(qkv), self._threads)
         return q
 
-    def attention(self, q: Tensor, pages: PageStore, batch: PagedBatch, softmax_scale: float, out: Tensor) -> Tensor:
-        pointers = (
-            _at(q),
-            _at(out),
-            _at(pages.k),
-            _at(pages.v),
-            _at_or_none(pages.k_scale),
-            _at_or_none(pages.v_scale),
-        )
+    def attention(self, q: Tensor, pages: PageStore, batch: PagedBatch, rule: AttentionRule, out: Tensor) -> Tensor:
+        pointers = (_at(q), _at(out), *_pages_at(pages))
         places = (_at(batch.positions), _at(batch.run_starts), _at(batch.page_table))
-        sizes = (*batch.page_table.shape, q.shape[1], pages.kv_heads, pages.head_dim, pages.page_size)
-        self._attention(*pointers, *places, *sizes, softmax_scale, _is_bf16(out), self._threads)
+        sizes = (*batch.page_table.shape, q.shape[1], *_page_sizes(pages), rule.window or 0)
+        kinds = (_is_bf16(pages.k), _is_bf16(out))
+        self._kernels["veneer_attention"](
+            *pointers, *places, *sizes, rule.scale, rule.cap or 0.0, *kinds, self._threads
+        )
         return out
 
     def add_lora(self, y: Tensor, x: Tensor, table: AdapterTable, segments: Segments) -> None:
         sizes = (y.shape[1], x.shape[1], segments.chunks, table.slices)
         grouping = (_at(t) for t in (segments.order, segments.slots, segments.starts, segments.lengths))
         weights = (_at(t) for t in (table.ranks, table.out_offsets, table.pointers, table.scalings))
-        self._add_lora(_at(y), _at(x), *sizes, *grouping, *weights, _is_bf16(y), self._threads)
+        self._kernels["veneer_add_lora"](_at(y), _at(x), *sizes, *grouping, *weights, _is_bf16(y), self._threads)
 
 
 def cpu_ops(threads: int, *, invariant: bool, folder: Path | None = None) -> CpuOps | TorchOps:
@@ -121,6 +134,14 @@ def _at(tensor: Tensor) -> int:
 
 def _at_or_none(tensor: Tensor | None) -> int | None:
     return None if tensor is None else tensor.data_ptr()
+
+
+def _pages_at(pages: PageStore) -> tuple[int, int, int | None, int | None]:
+    return _at(pages.k), _at(pages.v), _at_or_none(pages.k_scale), _at_or_none(pages.v_scale)
+
+
+def _page_sizes(pages: PageStore) -> tuple[int, int, int]:
+    return pages.kv_heads, pages.head_dim, pages.page_size
 
 
 def _is_bf16(tensor: Tensor) -> bool:

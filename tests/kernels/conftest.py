@@ -40,16 +40,16 @@ def ops(request: pytest.FixtureRequest) -> CpuOps | TorchOps:
 
 @pytest.fixture
 def poisoned_pages() -> Callable[..., PageStore]:
-    def make(pages: int, heads: int, dim: int, page_size: int, *, exact: bool) -> PageStore:
+    def make(pages: int, heads: int, dim: int, page_size: int, *, kind: str) -> PageStore:
+        """kind: fp32, bf16 or e4m3."""
         shape = (pages, heads, page_size)
-        if exact:
-            nan = float("nan")
-            return PageStore(
-                torch.full((pages, heads, dim, page_size), nan), torch.full((*shape, dim), nan), None, None
-            )
-        k = torch.full((pages, heads, dim, page_size), E4M3_NAN, dtype=torch.uint8)
-        v = torch.full((*shape, dim), E4M3_NAN, dtype=torch.uint8)
-        return PageStore(k, v, torch.full(shape, float("nan")), torch.full(shape, float("nan")))
+        if kind == "e4m3":
+            k = torch.full((pages, heads, dim, page_size), E4M3_NAN, dtype=torch.uint8)
+            v = torch.full((*shape, dim), E4M3_NAN, dtype=torch.uint8)
+            return PageStore(k, v, torch.full(shape, float("nan")), torch.full(shape, float("nan")))
+        dtype = {"fp32": torch.float32, "bf16": torch.bfloat16}[kind]
+        k = torch.full((pages, heads, dim, page_size), float("nan"), dtype=dtype)
+        return PageStore(k, torch.full((*shape, dim), float("nan"), dtype=dtype), None, None)
 
     return make
 

@@ -3,10 +3,11 @@
 import pytest
 import torch
 from torch.nn import functional
+from transformers.masking_utils import sliding_window_causal_mask_function
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from kernels import reference
-from kernels.paging import PagedBatch
+from kernels.paging import AttentionRule, PagedBatch
 
 
 @pytest.mark.parametrize("dim", [16, 40, 64])
@@ -25,21 +26,42 @@ def test_norm_and_gate_are_those_of_torch() -> None:
     torch.testing.assert_close(reference.rms_norm(x, weight, 1e-5), functional.rms_norm(x, (33,), weight, 1e-5))
     gate_up = torch.randn(5, 34)
     torch.testing.assert_close(
-        reference.silu_mul(gate_up), functional.silu(gate_up[:, :17]) * gate_up[:, 17:], atol=1e-6, rtol=1e-5
+        reference.gate(gate_up, "silu"), functional.silu(gate_up[:, :17]) * gate_up[:, 17:], atol=1e-6, rtol=1e-5
     )
+    gelu = functional.gelu(gate_up[:, :17], approximate="tanh") * gate_up[:, 17:]
+    torch.testing.assert_close(reference.gate(gate_up, "gelu_tanh"), gelu, atol=1e-6, rtol=1e-5)
 
 
 def test_attention_over_pages_is_torch_attention_over_the_sequence(poisoned_pages, scattered) -> None:
     batch, total = scattered([0], [21], 4)
-    pages = poisoned_pages(total, 2, 16, 4, exact=True)
+    pages = poisoned_pages(total, 2, 16, 4, kind="fp32")
     q, k, v = torch.randn(21, 6, 16), torch.randn(21, 2, 16), torch.randn(21, 2, 16)
     reference.store(pages, batch, k, v)
     expected = functional.scaled_dot_product_attention(
         *(x.transpose(0, 1)[None] for x in (q, k, v)), is_causal=True, enable_gqa=True, scale=0.3
     )
     torch.testing.assert_close(
-        reference.paged_attention(q, pages, batch, 0.3), expected[0].transpose(0, 1), atol=1e-5, rtol=1e-5
+        reference.paged_attention(q, pages, batch, AttentionRule(0.3)),
+        expected[0].transpose(0, 1),
+        atol=1e-5,
+        rtol=1e-5,
     )
+
+
+@pytest.mark.parametrize("window", [1, 4, 20, 21, 400])
+def test_a_window_is_that_of_transformers(poisoned_pages, scattered, window) -> None:
+    batch, total = scattered([0], [21], 4)
+    pages = poisoned_pages(total, 2, 16, 4, kind="fp32")
+    q, k, v = torch.randn(21, 6, 16), torch.randn(21, 2, 16), torch.randn(21, 2, 16)
+    reference.store(pages, batch, k, v)
+    inside = sliding_window_causal_mask_function(window)
+    places = torch.arange(21)
+    mask = torch.tensor([[bool(inside(places[0], places[0], q_, k_)) for k_ in places] for q_ in places])
+    expected = functional.scaled_dot_product_attention(
+        *(x.transpose(0, 1)[None] for x in (q, k, v)), attn_mask=mask, enable_gqa=True, scale=0.3
+    )
+    ours = reference.paged_attention(q, pages, batch, AttentionRule(0.3, window))
+    torch.testing.assert_close(ours, expected[0].transpose(0, 1), atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e-3, 1.0, 1e4])

@@ -1,6 +1,8 @@
-// Paged attention over float32 or e4m3 pages: prefill chunks and decode alike, grouped queries, causal by position.
+// Paged attention over float32, bf16 or e4m3 pages: prefill chunks and decode alike, grouped queries, causal by position.
 //
-//   out[t, h] = softmax(scale * q[t, h] . K[0..p]) V[0..p],   p = positions[t]
+//   out[t, h] = softmax(cap(scale * q[t, h] . K[f..p])) V[f..p],   p = positions[t],   f = max(0, p + 1 - window)
+//
+// cap(x) = c tanh(x / c) where there is a soft cap c. Without a window f = 0.
 //
 // One task is a few consecutive tokens of one run and one K/V head: its keys are decoded once, sixteen at a time, for
 // every query row that shares them. Softmax is online. A row visits its keys in the order of their positions, in tiles
@@ -19,12 +21,13 @@ constexpr float NEVER = -INFINITY;
 struct Geometry {
     const int32_t *positions, *run_starts, *page_table;
     int64_t runs, table_width, q_heads, kv_heads, dim, page_size;
-    float scale;
+    float scale, cap;  // cap 0: none
+    int64_t window;    // 0: none
 };
 
 template <class P> struct Pages {
     const P *k, *v;
-    const float *k_scale, *v_scale;  // null for float32 pages
+    const float *k_scale, *v_scale;  // null but for e4m3 pages
 };
 
 struct Task { int32_t run, first, count, kv_head; };
@@ -36,7 +39,7 @@ struct alignas(ALIGN) Scratch {
     float out[MAX_ROWS][MAX_DIM];
     float weight[MAX_ROWS][LANES];
     float best[MAX_ROWS], total[MAX_ROWS], shrink[MAX_ROWS];
-    int seen[MAX_ROWS];
+    int from[MAX_ROWS], seen[MAX_ROWS];  // a row sees keys [from, seen)
 };
 
 // WHOLE: sixteen keys and a head size that is a multiple of sixteen, so that no load needs a bound.
@@ -71,10 +74,11 @@ template <int R> INLINE void scores(const Scratch &s, int row, int64_t dim, f32x
     for (int r = 0; r < R; r++) out[r] = even[r] + odd[r];
 }
 
-// Folds a tile's scores of one row into its running softmax; visible: how many of the tile's keys the row may see.
-INLINE void fold(Scratch &s, int row, f32x16 score, f32x16 v_scale, int visible) {
+// Folds a tile's scores of one row into its running softmax. Of the tile's keys the row sees [first, visible). A row
+// that has seen nothing yet keeps its maximum at minus infinity, its sums at zero, bit for bit.
+INLINE void fold(Scratch &s, int row, f32x16 score, f32x16 v_scale, int first, int visible) {
     const i32x16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    i32x16 seen = lane < visible;
+    i32x16 seen = (lane < visible) & (lane >= first);
     score = seen ? score : all(NEVER);
     float top = max16(score), best = top > s.best[row] ? top : s.best[row];
     f32x16 weight = seen ? exp16(score - best) : all(0.0f);
@@ -102,16 +106,21 @@ template <int R>
 void rows_of_tile(Scratch &s, const Geometry &g, int row, f32x16 k_scale, f32x16 v_scale, int base, int width) {
     f32x16 score[R];
     scores<R>(s, row, g.dim, score);
-    for (int r = 0; r < R; r++) fold(s, row + r, score[r] * k_scale, v_scale, std::min(s.seen[row + r] - base, width));
+    for (int r = 0; r < R; r++) {
+        f32x16 scaled = score[r] * k_scale;
+        if (g.cap > 0.0f) scaled = soft_cap(scaled, g.cap);
+        fold(s, row + r, scaled, v_scale, s.from[row + r] - base, std::min(s.seen[row + r] - base, width));
+    }
     int64_t d = 0;
     for (; d + 2 * LANES <= g.dim; d += 2 * LANES) mix<R, 2>(s, row, d, width);
     for (; d < g.dim; d += LANES) mix<R, 1>(s, row, d, width);
 }
 
 void tile(Scratch &s, const Geometry &g, int rows, f32x16 k_scale, f32x16 v_scale, int base, int width) {
-    // Rows that see nothing of this tile come first (rows are in token order) and have nothing to fold.
+    // Rows are in token order: those that do not see this tile yet come first, those whose window has left it last.
     int row = 0;
     while (row < rows && s.seen[row] <= base) row++;
+    while (rows > row && s.from[rows - 1] >= base + width) rows--;
     for (; row + 4 <= rows; row += 4) rows_of_tile<4>(s, g, row, k_scale, v_scale, base, width);
     switch (rows - row) {
         case 3: return rows_of_tile<3>(s, g, row, k_scale, v_scale, base, width);
@@ -128,8 +137,15 @@ int start(Scratch &s, const Geometry &g, const float *q, const Task &task, int64
             std::copy(from, from + g.dim, s.q[row]);
             std::fill(s.out[row], s.out[row] + MAX_DIM, 0.0f);
             s.best[row] = NEVER, s.total[row] = 0.0f, s.seen[row] = g.positions[t] + 1;
+            s.from[row] = g.window > 0 ? int(std::max<int64_t>(0, s.seen[row] - g.window)) : 0;
         }
     return row;
+}
+
+// Where the tile that holds a position begins: tiles start with their page and every sixteen tokens in it.
+int tile_of(int position, int64_t page_size) {
+    const int at = int(position % page_size);
+    return position - at + at / LANES * LANES;
 }
 
 template <class P, class T>
@@ -137,7 +153,7 @@ void attend(Scratch &s, const Geometry &g, const Pages<P> &pages, const float *q
     const int64_t group = g.q_heads / g.kv_heads;
     const int rows = start(s, g, q, task, group), length = s.seen[rows - 1];
     const int32_t *table = g.page_table + task.run * g.table_width;
-    for (int base = 0; base < length;) {
+    for (int base = tile_of(s.from[0], g.page_size); base < length;) {
         const int64_t at = base % g.page_size;
         const int64_t head = int64_t(table[base / g.page_size]) * g.kv_heads + task.kv_head;
         const int whole = int(std::min<int64_t>(LANES, g.page_size - at));
@@ -179,19 +195,26 @@ void attend_all(const Geometry &g, const Pages<P> &pages, const float *q, T *out
     }
 }
 
+template <class P>
+void attend_to(const Geometry &g, const void *k, const void *v, const float *k_scale, const float *v_scale,
+               const float *q, void *out, bool out_is_bf16, int threads) {
+    const Pages<P> pages{static_cast<const P *>(k), static_cast<const P *>(v), k_scale, v_scale};
+    if (out_is_bf16) return attend_all(g, pages, q, static_cast<bf16 *>(out), threads);
+    attend_all(g, pages, q, static_cast<float *>(out), threads);
+}
+
 }  // namespace
 
 // q: float32 [tokens, q_heads, dim]; out: [tokens, q_heads, dim], bf16 or float32. Shapes of pages: kernels/paging.py.
+// pages_are_bf16: where they have no scales and are not float32.
 extern "C" void veneer_attention(const float *q, void *out, const void *k, const void *v, const float *k_scale,
                                  const float *v_scale, const int32_t *positions, const int32_t *run_starts,
                                  const int32_t *page_table, int64_t runs, int64_t table_width, int64_t q_heads,
-                                 int64_t kv_heads, int64_t dim, int64_t page_size, float scale, int out_is_bf16,
-                                 int threads) {
-    const Geometry g{positions, run_starts, page_table, runs, table_width, q_heads, kv_heads, dim, page_size, scale};
-    const Pages<float> exact{static_cast<const float *>(k), static_cast<const float *>(v), nullptr, nullptr};
-    const Pages<e4m3> codes{static_cast<const e4m3 *>(k), static_cast<const e4m3 *>(v), k_scale, v_scale};
-    if (k_scale && out_is_bf16) return attend_all(g, codes, q, static_cast<bf16 *>(out), threads);
-    if (k_scale) return attend_all(g, codes, q, static_cast<float *>(out), threads);
-    if (out_is_bf16) return attend_all(g, exact, q, static_cast<bf16 *>(out), threads);
-    return attend_all(g, exact, q, static_cast<float *>(out), threads);
+                                 int64_t kv_heads, int64_t dim, int64_t page_size, int64_t window, float scale,
+                                 float cap, int pages_are_bf16, int out_is_bf16, int threads) {
+    const Geometry g{positions, run_starts, page_table, runs,  table_width, q_heads,
+                     kv_heads,  dim,        page_size,  scale, cap,         window};
+    if (k_scale) return attend_to<e4m3>(g, k, v, k_scale, v_scale, q, out, out_is_bf16, threads);
+    if (pages_are_bf16) return attend_to<bf16>(g, k, v, nullptr, nullptr, q, out, out_is_bf16, threads);
+    attend_to<float>(g, k, v, nullptr, nullptr, q, out, out_is_bf16, threads);
 }

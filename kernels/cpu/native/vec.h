@@ -147,3 +147,10 @@ INLINE f32x16 exp16(f32x16 x) {
 }
 
 INLINE float exp1(float x) { return exp16(all(x))[0]; }
+
+// cap tanh(x / cap): scores and logits of Gemma 2.
+INLINE f32x16 soft_cap(f32x16 x, float cap) {
+    const i32x16 negative = x < 0.0f;
+    const f32x16 shrunk = exp16((negative ? x : -x) * (2.0f / cap)), size = cap * ((1.0f - shrunk) / (1.0f + shrunk));
+    return negative ? -size : size;
+}

@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from torch import Tensor
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import PreTrainedModel
 
+from engine.cache.kv import KVType
 from engine.config import EngineConfig
 from engine.models.runner import Runner, load_runner
 from engine.protocol import Sampling
@@ -28,14 +30,22 @@ SMALL: dict[str, Any] = {
 
 
 @pytest.fixture
-def small_model(tmp_path: Path) -> Callable[..., tuple[Path, LlamaForCausalLM]]:
-    """(folder, the same model in transformers, fp32); arguments are those of LlamaConfig."""
+def small_model(tmp_path: Path) -> Callable[..., tuple[Path, PreTrainedModel]]:
+    """(folder, the same model in transformers, fp32). family: the start of its classes' names; arguments are those of
+    its configuration. Norms and biases are random too: as transformers makes them they would hide what is left out.
+    """
 
-    def make(**changes: Any) -> tuple[Path, LlamaForCausalLM]:
+    def make(family: str = "Llama", **changes: Any) -> tuple[Path, PreTrainedModel]:
         torch.manual_seed(0)
         shape = SMALL | changes
         spread = shape["hidden_size"] ** -0.5  # keeps activations of order one at any width
-        model = LlamaForCausalLM(LlamaConfig(initializer_range=spread, **shape)).eval()
+        text = "Text" if family == "Gemma3" else ""
+        config = getattr(transformers, f"{family}{text}Config")(initializer_range=spread, **shape)
+        # The eager implementation is the one that caps scores.
+        model = getattr(transformers, f"{family}ForCausalLM")._from_config(config, attn_implementation="eager").eval()
+        for name, weight in model.named_parameters():
+            if name.endswith(("norm.weight", ".bias")):
+                torch.nn.init.normal_(weight, mean=weight.mean().item(), std=0.2)
         model.save_pretrained(tmp_path / "model")
         return tmp_path / "model", model
 
@@ -44,9 +54,9 @@ def small_model(tmp_path: Path) -> Callable[..., tuple[Path, LlamaForCausalLM]]:
 
 @pytest.fixture
 def runner_of(tmp_path: Path) -> Callable[..., Runner]:
-    def make(model: Path, **changes: Any) -> Runner:
+    def make(model: Path, kv_type: KVType | None = None, **changes: Any) -> Runner:
         settings = {"exact": True, "kv_pool_tokens": 2048, "threads": 1, "adapter_slots": 4, "max_rank": 16} | changes
-        return load_runner(EngineConfig(model=model, home=tmp_path, url="", **settings))
+        return load_runner(EngineConfig(model=model, home=tmp_path, url="", **settings), kv_type)
 
     return make
 

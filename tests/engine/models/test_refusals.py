@@ -19,13 +19,17 @@ def change(folder: Path, **fields: object) -> None:
 @pytest.mark.parametrize(
     "fields,message",
     [
-        ({"architectures": ["GPT2LMHeadModel"]}, "is a GPT2LMHeadModel; this engine serves LlamaForCausalLM"),
+        (
+            {"architectures": ["GPT2LMHeadModel"]},
+            "is a GPT2LMHeadModel; this engine serves Gemma2ForCausalLM, Gemma3ForCausalLM, LlamaForCausalLM, ",
+        ),
         ({"architectures": None}, "architectures is None"),
         ({"hidden_act": "gelu"}, "hidden_act is 'gelu', supported is 'silu'"),
-        ({"attention_bias": True}, "attention_bias is True"),
+        ({"attention_bias": "yes"}, "attention_bias is 'yes', it must be true or false"),
+        ({"attention_bias": True}, "has no tensor model.layers.0.self_attn.q_proj.bias"),
+        ({"rms_norm_eps": -1}, "rms_norm_eps is -1, it must be a positive number"),
         ({"quantization_config": {"bits": 4}}, "quantization_config is"),
-        ({"rope_parameters": {"rope_type": "yarn"}}, "rope type is 'yarn'"),
-        ({"rope_parameters": {"rope_type": "linear"}}, "needs the numbers factor"),
+        ({"rope_parameters": "linear"}, "rope_parameters is 'linear', it must be an object"),
         ({"vocab_size": "many"}, "vocab_size is 'many', it must be a positive integer"),
         ({"hidden_size": 0}, "hidden_size is 0"),
         ({"num_key_value_heads": 4}, "no multiple of num_key_value_heads 4"),
