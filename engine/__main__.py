@@ -10,6 +10,7 @@ from uuid import uuid4
 
 import torch
 
+from engine.adapters.disk_cache import DiskCache
 from engine.adapters.fetch import adapter_loader, folder_reference
 from engine.adapters.format import BaseShape
 from engine.adapters.format import Limits as AdapterLimits
@@ -67,8 +68,9 @@ def _server(config: EngineConfig) -> Server:
 
 def _adapters(config: EngineConfig, runner: Runner) -> AdapterPool:
     base, limits = BaseShape.from_config_file(config.model), AdapterLimits(max_rank=config.max_rank)
-    load = adapter_loader(base, limits)
-    pool = AdapterPool(runner.bank, config.adapter_slots, load, config.adapter_host_bytes)
+    disk = DiskCache(config.home / "adapters", config.adapter_disk_bytes)
+    load = adapter_loader(base, limits, disk)
+    pool = AdapterPool(runner.bank, config.adapter_slots, load, config.adapter_host_bytes, lambda: disk.digests)
     for folder in config.pinned:
         pool.pin(folder_reference(folder, base, limits))
     return pool
@@ -109,6 +111,7 @@ def _config(options: argparse.Namespace) -> EngineConfig:
         max_waiting_per_tenant=options.max_waiting_per_tenant,
         adapter_slots=options.adapter_slots,
         adapter_host_bytes=parse_bytes(options.adapter_host_bytes),
+        adapter_disk_bytes=parse_bytes(options.adapter_disk_bytes),
         pinned=tuple(options.pin),
         max_rank=options.max_rank,
         drain_seconds=options.drain_seconds,
@@ -143,6 +146,7 @@ def _parser() -> argparse.ArgumentParser:
     ):
         add(f"--{name.replace('_', '-')}", type=int, default=getattr(shipped, name), help=f"{help_text} (%(default)s)")
     add("--adapter-host-bytes", default="1GiB", help="host memory for adapters behind the slots (%(default)s)")
+    add("--adapter-disk-bytes", default="8GiB", help="disk for adapters fetched from elsewhere (%(default)s)")
     add("--pin", type=Path, action="append", default=[], help="adapter folder that keeps a slot; may be repeated")
     add("--drain-seconds", type=float, default=shipped.drain_seconds, help="for what runs at SIGTERM (%(default)s)")
     add("--metrics-port", type=int, default=shipped.metrics_port, help="for Prometheus, on 127.0.0.1; 0 = none")

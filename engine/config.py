@@ -10,7 +10,8 @@ class EngineConfig:
 
     exact: fp32 weights and fp32 KV, the mode oracles compare in; otherwise bf16 weights and e4m3 KV.
     kv_pool_tokens: capacity of the page pool. step_tokens: token budget of one step (chunked prefill).
-    adapter_host_bytes: host memory for adapters behind the slots. pinned: folders of adapters that keep their slot.
+    adapter_host_bytes: host memory for adapters behind the slots. adapter_disk_bytes: disk below `home`, for those that
+    were fetched from another machine. pinned: folders of adapters that keep their slot.
     """
 
     model: Path
@@ -26,6 +27,7 @@ class EngineConfig:
     max_waiting_per_tenant: int = 1024
     adapter_slots: int = 16
     adapter_host_bytes: int = 1 << 30
+    adapter_disk_bytes: int = 8 << 30
     pinned: tuple[Path, ...] = ()
     max_rank: int = 64
     drain_seconds: float = 5.0
@@ -42,6 +44,7 @@ class EngineConfig:
             "max_waiting_per_tenant",
             "adapter_slots",
             "adapter_host_bytes",
+            "adapter_disk_bytes",
             "max_rank",
         ):
             value: int = getattr(self, name)

@@ -310,7 +310,6 @@ class Engine:
         self._gauges_read_at = now
         scheduler, adapters = self._scheduler, self._adapters
         self.metrics.preempted(scheduler.preemptions)
-        tiers = {"slot": adapters.in_slots, "host": adapters.in_host_memory}
         self.metrics.read(
             Reading(
                 running=len(scheduler.running),
@@ -318,7 +317,7 @@ class Engine:
                 pages=scheduler.pages,
                 slots_in_use=adapters.slots_in_use,
                 slots=adapters.slots,
-                adapters=tiers,
+                adapters=adapters.tiers,
             )
         )
 

@@ -1,13 +1,15 @@
 """An adapter's files, from wherever they are published, to checked weights in host memory."""
 
-import tempfile
+import logging
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import obstore
 from obstore.exceptions import BaseError as StoreError
 from obstore.store import from_url
 
+from engine.adapters.disk_cache import DiskCache
 from engine.adapters.files import ADAPTER_FILES, TENSOR_FILE, folder_digest
 from engine.adapters.format import AdapterRefused, BaseShape, Limits, check_adapter
 from engine.adapters.host_cache import Weights
@@ -15,18 +17,31 @@ from engine.adapters.load import load_adapter
 from engine.adapters.pool import AdapterUnavailable
 from engine.protocol import AdapterRef
 
+log = logging.getLogger(__name__)
+
 CHUNK_BYTES = 8 << 20
 
 
-def adapter_loader(base: BaseShape, limits: Limits) -> Callable[[AdapterRef], Weights]:
-    """The `load` of an `AdapterPool`. What it returns raises AdapterUnavailable."""
+def adapter_loader(base: BaseShape, limits: Limits, disk: DiskCache) -> Callable[[AdapterRef], Weights]:
+    """The `load` of an `AdapterPool`. What it returns raises AdapterUnavailable.
+
+    disk: keeps what came from another machine. Files of this one are not kept twice.
+    """
 
     def load(adapter: AdapterRef) -> Weights:
+        with disk.reading(adapter.digest) as kept:
+            if kept is not None and folder_digest(kept) == adapter.digest:
+                return _checked_weights(adapter, kept, base, limits)
+        if kept is not None:
+            log.warning("a cached adapter's files have changed: fetching it again", extra={"digest": adapter.digest})
+            disk.drop(adapter.digest)
         # The check reads a folder that nobody else can change between check and use.
-        with tempfile.TemporaryDirectory(prefix="veneer-adapter-") as name:
-            folder = Path(name)
+        with disk.draft() as folder:
             _download(adapter, folder, limits.max_bytes)
-            return _checked_weights(adapter, folder, base, limits)
+            weights = _checked_weights(adapter, folder, base, limits)
+            if urlsplit(adapter.uri).scheme != "file":
+                disk.keep(adapter.digest, folder)
+            return weights
 
     return load
 

@@ -11,6 +11,7 @@ import torch
 from peft import PeftModel
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedTokenizerBase
 
+from engine.adapters.disk_cache import DiskCache
 from engine.adapters.fetch import adapter_loader
 from engine.adapters.format import BaseShape, folder_digest
 from engine.adapters.format import Limits as AdapterLimits
@@ -114,7 +115,8 @@ class RealEngine:
             step_tokens=step_tokens,
             max_running=min(64, step_tokens - 1),
         )
-        load = adapter_loader(BaseShape.from_config_file(config.model), AdapterLimits())
+        disk = DiskCache(home / "adapters", 1 << 30)
+        load = adapter_loader(BaseShape.from_config_file(config.model), AdapterLimits(), disk)
         self.tokenizer = Tokenizer(config.model, vocab_size=info.vocab_size, context_len=info.context_len)
         self.adapters, self.journal = AdapterPool(runner.bank, slots, load, 1 << 30), Journal(home)
         limits = Limits(info.vocab_size, info.context_len, 1024, 64)

@@ -2,14 +2,20 @@
 
 import json
 import shutil
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import torch
+from obstore.store import LocalStore
 from safetensors.torch import load_file, save_file
 
+from engine.adapters.disk_cache import DiskCache
 from engine.adapters.fetch import adapter_loader
 from engine.adapters.format import BaseShape, Limits, folder_digest
+from engine.adapters.host_cache import Weights
 from engine.adapters.pool import AdapterUnavailable
 from engine.protocol import AdapterRef
 
@@ -45,7 +51,19 @@ def ref(folder: Path, digest: str | None = None) -> AdapterRef:
     return AdapterRef("adv_1", folder.as_uri(), digest or folder_digest(folder), 3)
 
 
-load = adapter_loader(SHAPE, Limits(max_rank=8, max_bytes=10_000))
+def loader(disk: DiskCache) -> Callable[[AdapterRef], Weights]:
+    return adapter_loader(SHAPE, Limits(max_rank=8, max_bytes=10_000), disk)
+
+
+def load(adapter: AdapterRef) -> Weights:
+    with tempfile.TemporaryDirectory() as name:
+        disk = DiskCache(Path(name) / "adapters", 1 << 20)
+        try:
+            return loader(disk)(adapter)
+        finally:
+            disk.check_integrity()
+            assert disk.digests == (), "files of this machine are not kept twice"
+            assert not [*Path(name).glob("adapters/*"), *Path(name).glob("adapters/.*")], "no draft is left behind"
 
 
 def test_weights_arrive_by_layer_and_module_with_their_scaling(folder: Path) -> None:
@@ -112,3 +130,92 @@ def test_more_bytes_than_allowed_are_not_even_fetched(folder: Path) -> None:
 @pytest.mark.parametrize("uri", ["", "nonsense", "gopher://x/y"])
 def test_an_address_of_no_known_kind(folder: Path, uri: str) -> None:
     assert "cannot be fetched" in str(refused(AdapterRef("v", uri, folder_digest(folder), 3)))
+
+
+class Afar:
+    """A bucket on another machine: what is fetched from it is counted."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.fetched = 0
+        self._folder = folder
+        monkeypatch.setattr("engine.adapters.fetch.from_url", self._open)
+
+    def _open(self, uri: str) -> LocalStore:
+        assert urlsplit(uri).scheme == "s3"
+        self.fetched += 1
+        return LocalStore(self._folder)
+
+
+def test_what_came_from_afar_is_fetched_once_also_after_a_restart(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket, disk = Afar(folder, monkeypatch), DiskCache(tmp_path / "disk", 1 << 20)
+    adapter = AdapterRef("adv_1", "s3://bucket/adv_1", folder_digest(folder), 3)
+    first = loader(disk)(adapter)
+    again = loader(disk)(adapter)
+    disk = DiskCache(tmp_path / "disk", 1 << 20)
+    restarted = loader(disk)(adapter)
+    assert bucket.fetched == 1
+    assert disk.digests == (adapter.digest,)
+    for weights in (again, restarted):
+        assert all(torch.equal(weights[key].b, lora.b) for key, lora in first.items())
+    disk.check_integrity()
+
+
+def test_a_cached_file_that_changed_is_fetched_anew(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket, disk = Afar(folder, monkeypatch), DiskCache(tmp_path / "disk", 1 << 20)
+    adapter = AdapterRef("adv_1", "s3://bucket/adv_1", folder_digest(folder), 3)
+    loader(disk)(adapter)
+    path = tmp_path / "disk" / adapter.digest / "adapter_model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    weights = loader(disk)(adapter)
+    assert torch.equal(weights[1, "self_attn.q_proj"].b, torch.full((8, 3), -2.0))
+    assert bucket.fetched == 2
+    disk.check_integrity()
+
+
+def test_what_is_refused_is_not_kept(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bucket, disk = Afar(folder, monkeypatch), DiskCache(tmp_path / "disk", 1 << 20)
+    for digest in ("0" * 64, "../../escape"):
+        with pytest.raises(AdapterUnavailable, match="have digest"):
+            loader(disk)(AdapterRef("adv_1", "s3://bucket/adv_1", digest, 3))
+    assert bucket.fetched == 2
+    assert disk.digests == ()
+    assert [*(tmp_path / "disk").iterdir()] == []
+
+
+def put(disk: DiskCache, name: str, size: int) -> None:
+    with disk.draft() as draft:
+        (draft / "file").write_bytes(b"x" * size)
+        disk.keep(name, draft)
+
+
+def test_the_disk_keeps_within_its_bytes_and_what_is_being_read(tmp_path: Path) -> None:
+    disk = DiskCache(tmp_path / "disk", 100)
+    put(disk, "a", 40)
+    put(disk, "b", 40)
+    with disk.reading("a") as kept:
+        assert kept is not None
+        put(disk, "c", 40)
+        assert disk.digests == ("a", "c"), "b was used longest ago"
+        put(disk, "d", 90)
+        assert (kept / "file").read_bytes() == b"x" * 40, "read, so it stays"
+        disk.check_integrity()
+    assert disk.bytes <= 100
+    with disk.reading("b") as kept:
+        assert kept is None
+    put(disk, "huge", 101)
+    assert disk.bytes <= 100
+    disk.check_integrity()
+
+
+def test_a_fetch_that_a_crash_cut_short_leaves_nothing(tmp_path: Path) -> None:
+    disk = DiskCache(tmp_path / "disk", 100)
+    put(disk, "a", 40)
+    half = tmp_path / "disk" / ".draft-1"
+    half.mkdir()
+    (half / "file").write_bytes(b"half")
+    assert DiskCache(tmp_path / "disk", 100).digests == ("a",)
+    assert not half.exists()
