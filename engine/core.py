@@ -165,6 +165,7 @@ class Engine:
             request_id=request.request_id,
             tenant=request.tenant,
             namespace=cache_namespace(request.namespace, adapter.digest if adapter else None),
+            base_namespace=cache_namespace(request.namespace, None),
             adapter=adapter,
             sampling=request.sampling,
             tokens=list(request.token_ids),

@@ -1,6 +1,6 @@
 """`python examples/make_broken_adapter.py DIR`: the pirate adapter, spoiled in four ways for the check to find.
 
-DoRA asked for in the config; one tensor of another base model's width; a NaN; names that no module has.
+a start that changes the base model (PiSSA) in the config; one tensor of another base model's width; a NaN; names that no module has.
 """
 
 import argparse
@@ -16,7 +16,7 @@ def make_broken_adapter(folder: Path) -> Path:
     """Write both files into `folder`, made if absent. Torch-free."""
     folder.mkdir(parents=True, exist_ok=True)
     config = json.loads((SOURCE / "adapter_config.json").read_text())
-    (folder / "adapter_config.json").write_text(json.dumps(config | {"use_dora": True}, indent=2) + "\n")
+    (folder / "adapter_config.json").write_text(json.dumps(config | {"init_lora_weights": "pissa"}, indent=2) + "\n")
     content = (SOURCE / "adapter_model.safetensors").read_bytes()
     (length,) = struct.unpack("<Q", content[:8])
     header, body = json.loads(content[8 : 8 + length]), bytearray(content[8 + length :])

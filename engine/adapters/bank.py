@@ -39,6 +39,10 @@ class AdapterWeights(dict[tuple[int, str], LoraWeights]):
     invocation: tuple[int, ...] = ()
 
 
+def invocation_of(weights: Mapping[tuple[int, str], LoraWeights]) -> tuple[int, ...]:
+    return weights.invocation if isinstance(weights, AdapterWeights) else ()
+
+
 @dataclass(frozen=True, slots=True)
 class EmbeddingUpdate:
     """One slot's embedding: row * gain + `scaling * a[token] B`. a: [vocabulary, rank], b: [rank, hidden].

@@ -7,14 +7,17 @@ from urllib.parse import urlsplit
 
 import obstore
 from obstore.exceptions import BaseError as StoreError
-from obstore.store import from_url
+from obstore.store import ObjectStore, from_url
 
+from engine.adapters.base_weights import BaseWeights
 from engine.adapters.disk_cache import DiskCache
-from engine.adapters.files import ADAPTER_FILES, TENSOR_FILE, folder_digest
+from engine.adapters.files import ADAPTER_FILES, INDEX_FILE, MAX_INDEX_BYTES, folder_digest
 from engine.adapters.format import AdapterRefused, BaseShape, Limits, check_adapter
 from engine.adapters.host_cache import Weights
-from engine.adapters.load import load_adapter
+from engine.adapters.load import FoldError, load_adapter
+from engine.adapters.lora_config import CONFIG_FILE
 from engine.adapters.pool import AdapterUnavailable
+from engine.adapters.shards import shards_of
 from engine.protocol import AdapterRef
 
 log = logging.getLogger(__name__)
@@ -22,7 +25,9 @@ log = logging.getLogger(__name__)
 CHUNK_BYTES = 8 << 20
 
 
-def adapter_loader(base: BaseShape, limits: Limits, disk: DiskCache) -> Callable[[AdapterRef], Weights]:
+def adapter_loader(
+    base: BaseShape, limits: Limits, disk: DiskCache, base_weights: BaseWeights
+) -> Callable[[AdapterRef], Weights]:
     """The `load` of an `AdapterPool`. What it returns raises AdapterUnavailable.
 
     disk: keeps what came from another machine. Files of this one are not kept twice.
@@ -31,14 +36,14 @@ def adapter_loader(base: BaseShape, limits: Limits, disk: DiskCache) -> Callable
     def load(adapter: AdapterRef) -> Weights:
         with disk.reading(adapter.digest) as kept:
             if kept is not None and folder_digest(kept) == adapter.digest:
-                return _checked_weights(adapter, kept, base, limits)
+                return _checked_weights(adapter, kept, base, limits, base_weights)
         if kept is not None:
             log.warning("a cached adapter's files have changed: fetching it again", extra={"digest": adapter.digest})
             disk.drop(adapter.digest)
         # The check reads a folder that nobody else can change between check and use.
         with disk.draft() as folder:
             _download(adapter, folder, limits.max_bytes)
-            weights = _checked_weights(adapter, folder, base, limits)
+            weights = _checked_weights(adapter, folder, base, limits, base_weights)
             if urlsplit(adapter.uri).scheme != "file":
                 disk.keep(adapter.digest, folder)
             return weights
@@ -62,10 +67,11 @@ def folder_reference(folder: Path, base: BaseShape, limits: Limits) -> AdapterRe
 def _download(adapter: AdapterRef, folder: Path, max_bytes: int) -> None:
     try:
         store = from_url(adapter.uri)
-        size = sum(obstore.head(store, name)["size"] for name in ADAPTER_FILES)
+        names = _names(store)
+        size = sum(obstore.head(store, name)["size"] for name in names)
         if size > max_bytes:
             raise AdapterUnavailable(f"its files have {size} bytes; the limit is {max_bytes}", permanent=True)
-        for name in ADAPTER_FILES:
+        for name in names:
             with (folder / name).open("wb") as file:
                 for chunk in obstore.get(store, name).stream(min_chunk_size=CHUNK_BYTES):
                     file.write(chunk)
@@ -75,7 +81,21 @@ def _download(adapter: AdapterRef, folder: Path, max_bytes: int) -> None:
         raise AdapterUnavailable(f"its files cannot be fetched: {_first_line(error)}", permanent=False) from error
 
 
-def _checked_weights(adapter: AdapterRef, folder: Path, base: BaseShape, limits: Limits) -> Weights:
+def _names(store: ObjectStore) -> tuple[str, ...]:
+    """The adapter's files: tensors in one file, or in the shards of an index where there is one."""
+    try:
+        index = obstore.head(store, INDEX_FILE)
+    except FileNotFoundError:
+        return ADAPTER_FILES
+    if index["size"] > MAX_INDEX_BYTES:
+        raise ValueError(f"{INDEX_FILE} has {index['size']} bytes; the limit is {MAX_INDEX_BYTES}")
+    shards = shards_of(bytes(obstore.get(store, INDEX_FILE).bytes()))
+    return (CONFIG_FILE, INDEX_FILE, *shards)
+
+
+def _checked_weights(
+    adapter: AdapterRef, folder: Path, base: BaseShape, limits: Limits, base_weights: BaseWeights
+) -> Weights:
     digest = folder_digest(folder)
     if digest != adapter.digest:
         raise AdapterUnavailable(f"its files have digest {digest}, not {adapter.digest}", permanent=True)
@@ -83,7 +103,10 @@ def _checked_weights(adapter: AdapterRef, folder: Path, base: BaseShape, limits:
         spec = check_adapter(folder, base, limits)
     except AdapterRefused as error:
         raise AdapterUnavailable(f"its files do not pass the check: {_first_line(error)}", permanent=True) from error
-    return load_adapter((folder / TENSOR_FILE).read_bytes(), spec)
+    try:
+        return load_adapter(folder, spec, base_weights)
+    except FoldError as error:
+        raise AdapterUnavailable(f"its weights cannot be used: {error}", permanent=True) from error
 
 
 def _first_line(error: Exception) -> str:

@@ -1,21 +1,30 @@
 """A PEFT folder -> `AdapterSpec`, or `AdapterRefused` with every reason. Torch-free: the control plane checks with it.
 
-What is accepted is what the engine serves: LoRA on the linears of a Llama-family model, any rank up to the limit and
-mixed ranks, rsLoRA, rank and alpha patterns, a part of the modules or layers, in fp32, fp16 or bf16.
+What is accepted is what the engine serves right; docs/adapters.md lists it, and every code of a refusal.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
-from engine.adapters.base_shape import BaseShape
-from engine.adapters.files import ADAPTER_FILES, TENSOR_FILE, check_files, check_names, digest_of, folder_digest
+from engine.adapters.base_shape import EMBEDDING, HEAD, OUTSIDE, BaseShape
+from engine.adapters.files import (
+    ADAPTER_FILES,
+    INDEX_FILE,
+    check_files,
+    check_names,
+    digest_of,
+    folder_digest,
+    is_adapter_file,
+    is_tensor_file,
+)
 from engine.adapters.lora_config import CONFIG_FILE, LoraSettings, read_config
+from engine.adapters.names import Part
 from engine.adapters.patterns import PatternError
 from engine.adapters.problems import AdapterRefused, Problem, counted
-from engine.adapters.safetensors_header import HeaderError, TensorEntry, read_header
-from engine.adapters.tensors import LoraPair, check_values, pair_tensors
+from engine.adapters.shards import check_index, read_entries
+from engine.adapters.spec import AdapterSpec, Limits, ModuleLora
+from engine.adapters.tensors import ModuleTensors, check_effect, check_values, group_tensors
 
 __all__ = [
     "ADAPTER_FILES",
@@ -29,93 +38,97 @@ __all__ = [
     "check_names",
     "digest_of",
     "folder_digest",
+    "is_adapter_file",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """max_rank: of any module. max_bytes: of both files together."""
-
-    max_rank: int = 64
-    max_bytes: int = 512_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class ModuleLora:
-    """One module's update, `scaling * B A`: tensors `a_key` [rank, in] and `b_key` [out, rank] of the file.
-
-    module: its name inside a layer, such as `self_attn.q_proj`.
-    """
-
-    layer: int
-    module: str
-    rank: int
-    scaling: float
-    a_key: str
-    b_key: str
-
-
-@dataclass(frozen=True, slots=True)
-class AdapterSpec:
-    """A checked adapter. modules: by layer and module. target_modules: sorted short names (`q_proj`).
-
-    dtype: F32, F16 or BF16, the widest in the file. size_bytes: of both files. digest: `folder_digest`.
-    """
-
-    modules: tuple[ModuleLora, ...]
-    max_rank: int
-    target_modules: tuple[str, ...]
-    dtype: str
-    size_bytes: int
-    digest: str
+_UNREADABLE = ("file_missing", "file_not_regular")
+_DTYPES = ("F16", "BF16", "F32")
+_WHOLE: tuple[Part, ...] = ("base", "saved")
 
 
 def check_adapter(folder: Path, base: BaseShape, limits: Limits) -> AdapterSpec:
     """Raises AdapterRefused, or OSError where the folder cannot be read."""
     problems = check_files(folder, limits.max_bytes)
-    unreadable = {problem.where for problem in problems if problem.code in ("file_missing", "file_not_regular")}
+    unreadable = {problem.where for problem in problems if problem.code in _UNREADABLE}
     too_large = any(problem.code == "size_over_limit" for problem in problems)
+    names = sorted(path.name for path in folder.iterdir() if is_adapter_file(path.name) and path.name not in unreadable)
     settings: LoraSettings | None = None
-    if CONFIG_FILE not in unreadable and not too_large:
+    if CONFIG_FILE in names and not too_large:
         settings, more = read_config((folder / CONFIG_FILE).read_bytes(), base)
         problems += more
-    pairs: list[LoraPair] = []
-    if TENSOR_FILE not in unreadable and not too_large:
-        with (folder / TENSOR_FILE).open("rb") as file:
-            pairs, more = _check_tensors(file, (folder / TENSOR_FILE).stat().st_size, base, limits)
+    tensors: list[ModuleTensors] = []
+    if not too_large:
+        tensors, more = _check_tensors(folder, names, base, limits)
         problems += more
-    modules, more = _modules(pairs, settings)
+    modules, more = _modules(tensors, settings)
     problems += more
     if problems:
         raise AdapterRefused(problems)
-    return _spec(folder, pairs, modules)
+    assert settings is not None, "a config without problems has settings"
+    return _spec(folder, names, base, tensors, modules, settings)
 
 
-def _check_tensors(file: BinaryIO, size: int, base: BaseShape, limits: Limits) -> tuple[list[LoraPair], list[Problem]]:
-    try:
-        entries = read_header(file, size)
-    except HeaderError as error:
-        return [], [error.problem]
-    pairs, problems = pair_tensors(entries, base, limits.max_rank)
-    return pairs, problems + check_values(file, entries, pairs)
+def _check_tensors(
+    folder: Path, names: Sequence[str], base: BaseShape, limits: Limits
+) -> tuple[list[ModuleTensors], list[Problem]]:
+    files = [name for name in names if is_tensor_file(name)]
+    entries, problems = read_entries(folder, files)
+    if problems or not files:
+        return [], problems
+    if INDEX_FILE in names:
+        problems = check_index((folder / INDEX_FILE).read_bytes(), entries)
+    modules, more = group_tensors([entry for each in entries.values() for entry in each], base, limits.max_rank)
+    problems += [*more, *_saved_size(modules, limits)]
+    zero: set[str] = set()
+    for name, theirs in entries.items():
+        with (folder / name).open("rb") as file:
+            problems += check_values(file, theirs, zero)
+    return modules, problems + check_effect(modules, zero)
 
 
-def _modules(pairs: list[LoraPair], settings: LoraSettings | None) -> tuple[list[ModuleLora], list[Problem]]:
+def _saved_size(modules: list[ModuleTensors], limits: Limits) -> Iterator[Problem]:
+    saved = [module.parts[part] for module in modules for part in _WHOLE if part in module.parts]
+    size = sum(entry.size for entry in saved)
+    if size > limits.max_saved_bytes:
+        remedy = (
+            "Save in bfloat16, or train lm_head and embed_tokens by LoRA and save with save_embedding_layers=False."
+        )
+        where = counted([entry.name for entry in saved])
+        found = f"whole weights of {size} bytes"
+        yield Problem("saved_over_limit", where, found, f"at most {limits.max_saved_bytes} bytes", remedy)
+
+
+def _modules(tensors: list[ModuleTensors], settings: LoraSettings | None) -> tuple[list[ModuleLora], list[Problem]]:
     """Scalings from the config, ranks from the tensors; where the two disagree, PEFT could not load the file."""
-    modules: list[ModuleLora] = []
-    mismatched: dict[tuple[int, int], list[str]] = defaultdict(list)
     if settings is None:
         return [], []
-    for pair in pairs:
+    modules: list[ModuleLora] = []
+    mismatched: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for each in tensors:
         try:
-            rank, scaling = settings.rank_of(pair.layer, pair.module), settings.scaling_of(pair.layer, pair.module)
+            rank, scaling = settings.rank_of(each.layer, each.module), settings.scaling_of(each.layer, each.module)
         except PatternError as error:
             remedy = "Use module names instead of regular expressions."
             return [], [Problem("config_invalid", f"{CONFIG_FILE}: patterns", str(error), "simple patterns", remedy)]
-        if rank != pair.rank:
-            mismatched[pair.rank, rank].append(pair.a.name)
-        modules.append(ModuleLora(pair.layer, pair.module, pair.rank, scaling, pair.a.name, pair.b.name))
-    return modules, [_mismatch(names, *ranks) for ranks, names in mismatched.items()]
+        if each.rank and rank != each.rank:
+            mismatched[each.rank, rank].append(each.named)
+        if each.rank or "bias" in each.parts:
+            modules.append(_module(each, scaling))
+    problems = [_mismatch(names, *ranks) for ranks, names in mismatched.items()]
+    return modules, problems + list(_contradictions(tensors, settings))
+
+
+def _module(each: ModuleTensors, scaling: float) -> ModuleLora:
+    return ModuleLora(
+        each.layer,
+        each.module,
+        each.rank,
+        scaling,
+        each.key_of("A") or "",
+        each.key_of("B") or "",
+        each.key_of("magnitude"),
+        each.key_of("lora_bias"),
+        each.key_of("bias"),
+    )
 
 
 def _mismatch(names: list[str], found: int, configured: int) -> Problem:
@@ -126,13 +139,67 @@ def _mismatch(names: list[str], found: int, configured: int) -> Problem:
     return Problem("rank_mismatch", counted(names), f"rank {found}", f"rank {configured}, as configured", remedy)
 
 
-def _spec(folder: Path, pairs: list[LoraPair], modules: list[ModuleLora]) -> AdapterSpec:
-    entries: list[TensorEntry] = [entry for pair in pairs for entry in (pair.a, pair.b)]
+def _contradictions(tensors: list[ModuleTensors], settings: LoraSettings) -> Iterator[Problem]:
+    """What PEFT would leave out, or make up, because config and tensors differ; and what it does not combine."""
+    remedy = "Upload config and tensors of the same training run."
+    pairs = [each for each in tensors if each.rank]
+    linears = [each for each in pairs if each.module != EMBEDDING]
+    for part, key, wanted, asked in (
+        ("magnitude", "use_dora", settings.dora, pairs),
+        ("lora_bias", "lora_bias", settings.lora_bias, linears),
+    ):
+        odd = [each.named for each in asked if (part in each.parts) is not wanted]
+        if odd:
+            found = f"pairs {'without' if wanted else 'with'} a {part.replace('_', ' ')}"
+            expected = f"{'one for each' if wanted else 'none'}, as {key} is {str(wanted).lower()}"
+            yield Problem("config_tensor_mismatch", counted(odd), found, expected, remedy)
+    twice = [each.named for each in pairs if "saved" in each.parts]
+    if twice:
+        remedy = "Name a module in target_modules or in modules_to_save, not in both."
+        yield Problem("module_trained_twice", counted(twice), "a pair and a whole weight", "one of them", remedy)
+    wide = [each.named for each in tensors if each.layer == OUTSIDE or "bias" in each.parts]
+    if settings.invocation and wide:
+        found = "an activated LoRA that changes the model before its invocation too"
+        remedy = "Train again on linears of the layers only, or without alora_invocation_tokens."
+        yield Problem("alora_unsupported", counted(wide), found, "pairs of linears in layers", remedy)
+
+
+def _spec(
+    folder: Path,
+    names: Sequence[str],
+    base: BaseShape,
+    tensors: list[ModuleTensors],
+    modules: list[ModuleLora],
+    settings: LoraSettings,
+) -> AdapterSpec:
+    entries = [entry for each in tensors for entry in each.parts.values()]
+    saved = _saved(tensors, base, settings)
     return AdapterSpec(
         modules=tuple(modules),
         max_rank=max(module.rank for module in modules),
-        target_modules=tuple(sorted({module.module.rsplit(".", 1)[-1] for module in modules})),
-        dtype=max((entry.dtype for entry in entries), key=["F16", "BF16", "F32"].index),
-        size_bytes=sum((folder / name).stat().st_size for name in ADAPTER_FILES),
+        target_modules=tuple(sorted({name.rsplit(".", 1)[-1] for name in (*(m.module for m in modules), *saved)})),
+        dtype=max((entry.dtype for entry in entries), key=_DTYPES.index),
+        size_bytes=sum((folder / name).stat().st_size for name in names),
         digest=folder_digest(folder),
+        files=tuple(names),
+        saved=saved,
+        invocation=settings.invocation,
     )
+
+
+def _saved(tensors: list[ModuleTensors], base: BaseShape, settings: LoraSettings) -> dict[str, str]:
+    """Which tensor is the weight of embedding and head, where it is not the base model's.
+
+    As PEFT loads them: what modules_to_save names is a copy for this module alone. Any other whole weight goes into the
+    base model, where the two share it if they are tied; loaded last, the head's wins.
+    """
+    copies, shared = dict[str, str](), dict[str, str]()
+    for each in tensors:
+        for part in _WHOLE:
+            key = each.key_of(part)
+            if key is not None:
+                is_copy = part == "saved" and each.module in settings.saved
+                (copies if is_copy else shared)[each.module] = key
+    if base.tied and shared:
+        shared = dict.fromkeys((EMBEDDING, HEAD), shared.get(HEAD) or shared[EMBEDDING])
+    return shared | copies

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.adapters.base_shape import BaseShape, module_path
+from engine.adapters.base_shape import EMBEDDING, HEAD, BaseShape, module_path
 from engine.adapters.patterns import MAX_KEYS, PatternError, Patterns
 from engine.adapters.problems import Problem, shown
 from engine.adapters.safetensors_header import refuse_constant, unique_keys
@@ -26,16 +26,18 @@ _NO_EFFECT = {
 }  # fmt: skip
 _READ_BELOW = {
     "peft_type", "task_type", "base_model_name_or_path", "revision", "r", "lora_alpha", "use_rslora", "rank_pattern",
-    "alpha_pattern", "bias", "init_lora_weights", "auto_mapping",
+    "alpha_pattern", "bias", "init_lora_weights", "auto_mapping", "use_dora", "lora_bias", "modules_to_save",
+    "alora_invocation_tokens",
 }  # fmt: skip
+_SAVED_REMEDIES = {
+    True: "All adapters of a batch share the norms: train again without norms in modules_to_save.",
+    False: "Only lm_head and embed_tokens can be trained whole: train again without the others in modules_to_save.",
+}
+MAX_INVOCATION_TOKENS = 256
 _PLAIN_STARTS = (None, True, False, "gaussian", "eva", "orthogonal")
 _RETRAIN = "Train again without it."
 _REMEDIES = {
-    "use_dora": "DoRA is not served here: train again with use_dora=false.",
-    "modules_to_save": "Fully trained modules are not served here: train again without modules_to_save.",
-    "lora_bias": "A bias in LoRA layers is not served here: train again with lora_bias=false.",
     "fan_in_fan_out": "The base model's linears are not transposed: set fan_in_fan_out to false.",
-    "alora_invocation_tokens": "Activated LoRA is not served here: train again without alora_invocation_tokens.",
     "trainable_token_indices": "Trained token embeddings are not served here: train again without them.",
     "layer_replication": "The base model is served with the layers it has: train again without layer_replication.",
     "target_parameters": "Only linear modules are served: train again with target_modules.",
@@ -46,7 +48,11 @@ _REMEDIES = {
 
 @dataclass(frozen=True, slots=True)
 class LoraSettings:
-    """The part of a config that decides scaling. rank and alpha of a module: the first pattern's that matches it."""
+    """What a config decides. rank and alpha of a module: the first pattern's that matches it.
+
+    dora, lora_bias: whether pairs come with magnitudes, with a bias of B. saved: of `embed_tokens` and `lm_head`, the
+    ones that were trained whole. invocation: the tokens that switch an activated LoRA on; empty: it is always on.
+    """
 
     rank: int
     alpha: float
@@ -55,6 +61,10 @@ class LoraSettings:
     alphas: Mapping[str, float]
     rank_patterns: Patterns
     alpha_patterns: Patterns
+    dora: bool = False
+    lora_bias: bool = False
+    saved: frozenset[str] = frozenset()
+    invocation: tuple[int, ...] = ()
 
     def rank_of(self, layer: int, module: str) -> int:
         key = self.rank_patterns.first(module_path(layer, module))
@@ -78,7 +88,7 @@ def read_config(text: bytes, base: BaseShape) -> tuple[LoraSettings | None, list
         remedy = "Upload the adapter_config.json that PEFT's save_pretrained wrote."
         return None, [Problem("config_invalid", CONFIG_FILE, shown(str(error)), "a JSON object", remedy)]
     problems = [*_method(config), *_base(config, base), *_unapplied(config)]
-    settings, more = _settings(config)
+    settings, more = _settings(config, base)
     return settings, problems + more
 
 
@@ -97,8 +107,9 @@ def _method(config: dict[str, Any]) -> list[Problem]:
     if config.get("task_type") not in (None, "CAUSAL_LM"):
         remedy = "Only adapters that generate text are served."
         problems.append(_unsupported("task_type", config["task_type"], "CAUSAL_LM", remedy))
-    if config.get("bias") not in (None, "none"):
-        problems.append(_unsupported("bias", config["bias"], "none", 'Train again with bias="none".'))
+    if config.get("bias") not in (None, "none", "lora_only", "all"):
+        expected = "none, lora_only or all"
+        problems.append(_unsupported("bias", config["bias"], expected, 'Train again with bias="none".'))
     if not any(config.get("init_lora_weights") is start for start in _PLAIN_STARTS[:3]):
         problems += _start(config["init_lora_weights"])
     return problems
@@ -137,20 +148,55 @@ def _unapplied(config: dict[str, Any]) -> list[Problem]:
     ]
 
 
-def _settings(config: dict[str, Any]) -> tuple[LoraSettings | None, list[Problem]]:
+def _settings(config: dict[str, Any], base: BaseShape) -> tuple[LoraSettings | None, list[Problem]]:
     problems: list[Problem] = []
-    rank, alpha, rslora = config.get("r", 8), config.get("lora_alpha", 8), config.get("use_rslora") or False
+    rank, alpha = config.get("r", 8), config.get("lora_alpha", 8)
     if not _is_rank(rank):
         problems.append(_invalid("r", rank, "a whole number of at least 1"))
     if not _is_alpha(alpha):
         problems.append(_invalid("lora_alpha", alpha, "a finite number other than 0"))
-    if not isinstance(rslora, bool):
-        problems.append(_invalid("use_rslora", rslora, "true or false"))
+    rslora, dora, lora_bias = (_flag(config, key, problems) for key in ("use_rslora", "use_dora", "lora_bias"))
+    saved, invocation = _saved(config, problems), _invocation(config, base, problems)
     ranks, rank_patterns = _pattern(config, "rank_pattern", problems)
     alphas, alpha_patterns = _pattern(config, "alpha_pattern", problems)
+    if dora and invocation:
+        remedy = "PEFT does not combine them: train again with use_dora=false."
+        problems.append(_unsupported("use_dora", True, "false beside alora_invocation_tokens", remedy))
     if problems or rank_patterns is None or alpha_patterns is None:
         return None, problems
-    return LoraSettings(rank, alpha, rslora, ranks, alphas, rank_patterns, alpha_patterns), []
+    patterns = (ranks, alphas, rank_patterns, alpha_patterns)
+    return LoraSettings(rank, alpha, rslora, *patterns, dora, lora_bias, saved, invocation), []
+
+
+def _flag(config: dict[str, Any], key: str, problems: list[Problem]) -> bool:
+    value = config.get(key) or False
+    if not isinstance(value, bool):
+        problems.append(_invalid(key, value, "true or false"))
+    return value is True
+
+
+def _saved(config: dict[str, Any], problems: list[Problem]) -> frozenset[str]:
+    value = config.get("modules_to_save") or []
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        problems.append(_invalid("modules_to_save", value, "a list of module names"))
+        return frozenset()
+    names = {name.rsplit(".", 1)[-1] for name in value}
+    others = sorted(names - {EMBEDDING, HEAD})
+    if others:
+        remedy = _SAVED_REMEDIES[any("norm" in name for name in others)]
+        problems.append(_unsupported("modules_to_save", value, f"{EMBEDDING} or {HEAD}", remedy))
+    return frozenset(names)
+
+
+def _invocation(config: dict[str, Any], base: BaseShape, problems: list[Problem]) -> tuple[int, ...]:
+    value = config.get("alora_invocation_tokens") or []
+    vocabulary = base.outside[HEAD][0] if HEAD in base.outside else 2**31
+    is_list = isinstance(value, list) and len(value) <= MAX_INVOCATION_TOKENS
+    if not is_list or not all(type(token) is int and 0 <= token < vocabulary for token in value):
+        expected = f"at most {MAX_INVOCATION_TOKENS} token ids below {vocabulary}"
+        problems.append(_invalid("alora_invocation_tokens", value, expected))
+        return ()
+    return tuple(value)
 
 
 def _pattern(config: dict[str, Any], key: str, problems: list[Problem]) -> tuple[dict[str, Any], Patterns | None]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Protocol
 
+from engine.adapters.bank import invocation_of
 from engine.adapters.host_cache import HostCache, Weights
 from engine.protocol import AdapterRef
 
@@ -38,6 +39,7 @@ class _Slot:
     users: int = 0
     last_used: int = 0
     pinned: bool = False
+    invocation: tuple[int, ...] = ()
 
     def takes(self, digest: str) -> bool:
         """Whether it may be emptied for this adapter."""
@@ -161,6 +163,10 @@ class AdapterPool:
         assert all(slot.digest is not None for slot in self._slots if slot.users)
         assert not self._loading.keys() & {*self._host.digests, *self._slot_of}
 
+    def invocation(self, slot: int) -> tuple[int, ...]:
+        """Tokens that switch the slot's adapter on; empty: it is always on."""
+        return self._slots[slot].invocation
+
     def users(self, slot: int) -> int:
         return self._slots[slot].users
 
@@ -207,7 +213,7 @@ class AdapterPool:
             self._host.drop(digest)
             self._failures[digest] = AdapterUnavailable(f"its weights do not fit the device: {error}", permanent=False)
             return None
-        slot.digest = digest
+        slot.digest, slot.invocation = digest, invocation_of(weights)
         self._slot_of[digest] = slot
         return slot
 

@@ -31,13 +31,23 @@ class TensorEntry:
     start: int
     end: int
 
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.end - self.start
+
 
 class HeaderError(Exception):
     """The file is not a whole, honest safetensors file."""
 
     def __init__(self, code: str, found: str, expected: str, remedy: str = _REMEDY) -> None:
         super().__init__(found)
-        self.problem = Problem(code, "adapter_model.safetensors", found, expected, remedy)
+        self._reasons = (found, expected, remedy)
+        self.code = code
+
+    def problem(self, name: str) -> Problem:
+        """name: the file's."""
+        return Problem(self.code, name, *self._reasons)
 
 
 def read_header(file: BinaryIO, size: int) -> tuple[TensorEntry, ...]:

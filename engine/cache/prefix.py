@@ -1,7 +1,7 @@
 """The prefix cache: which pages already hold the K/V of a prefix.
 
 A radix tree whose digit is one full page of tokens, so an edge never has to be split: one node, one page. Every
-namespace has its own root; namespaces never share a page.
+namespace has its own root; namespaces never share a page, but for what lies before a fork.
 """
 
 import heapq
@@ -12,13 +12,21 @@ from itertools import count
 
 from engine.cache.pages import PagePool
 
-Digit = tuple[int, ...]
+Digit = tuple[int | bytes, ...]
 
 
 def cache_namespace(salt: str, adapter_digest: str | None) -> bytes:
     """The identity of rule 1. The digest covers the adapter's config, thus its scaling; names never enter."""
     parts = (salt.encode(), b"base" if adapter_digest is None else b"adapter:" + adapter_digest.encode())
     return blake2b(b"".join(len(part).to_bytes(8, "big") + part for part in parts), digest_size=16).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """From token `at` on, K/V are those of another namespace, over a prefix of this one: an activated adapter's."""
+
+    at: int
+    namespace: bytes
 
 
 @dataclass(slots=True, eq=False)
@@ -36,6 +44,10 @@ class Node:
     @property
     def is_root(self) -> bool:
         return self.parent is None
+
+    @property
+    def is_forked(self) -> bool:
+        return bool(self.digit) and isinstance(self.digit[0], bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +76,13 @@ class PrefixCache:
         """Pages in the tree."""
         return self._size
 
-    def match(self, namespace: bytes, tokens: list[int]) -> Match:
+    def match(self, namespace: bytes, tokens: list[int], fork: Fork | None = None) -> Match:
         """The longest cached prefix of `tokens`, in whole pages. Touches it; does not lock it."""
         node = self._roots.get(namespace)
         if node is None:
             return Match(None, [])
         now, pages = next(self._clock), list[int]()
-        for digit in self._digits(tokens):
+        for digit in self._digits(tokens, fork):
             child = node.children.get(digit)
             if child is None:
                 break
@@ -80,7 +92,7 @@ class PrefixCache:
         self._offer(node)
         return Match(None if node.is_root else node, pages)
 
-    def insert(self, namespace: bytes, tokens: list[int], pages: list[int]) -> Node | None:
+    def insert(self, namespace: bytes, tokens: list[int], pages: list[int], fork: Fork | None = None) -> Node | None:
         """Remember the full pages of `tokens`; `pages[i]` holds the i-th. Returns the deepest node, None if none.
 
         The tree takes a reference of its own on each page that is new to it. Where it has a page for the same tokens
@@ -88,7 +100,7 @@ class PrefixCache:
         """
         node = self._roots.get(namespace) or Node(namespace, None, (), -1)
         now = next(self._clock)
-        for digit, page in zip(self._digits(tokens), pages, strict=False):
+        for digit, page in zip(self._digits(tokens, fork), pages, strict=False):
             child = node.children.get(digit)
             if child is None:
                 child = self._adopt(node, digit, page)
@@ -126,14 +138,18 @@ class PrefixCache:
             assert node.locks >= 0
             assert node.parent is not None
             assert node.parent.children[node.digit] is node
-            assert len(node.digit) == self._page_size
+            assert sum(isinstance(part, int) for part in node.digit) == self._page_size
+            assert not node.parent.is_forked or node.is_forked, "a fork joins its stem again"
             assert node.parent.is_root or node.parent.last_used >= node.last_used
             assert not self._is_evictable(node) or (node.last_used, id(node)) in offered
         assert all(root.children for root in self._roots.values()), "an empty namespace was kept"
 
-    def _digits(self, tokens: list[int]) -> Iterator[Digit]:
+    def _digits(self, tokens: list[int], fork: Fork | None) -> Iterator[Digit]:
+        """Pages as the tree knows them: one that reaches beyond a fork bears the other namespace in front."""
         size = self._page_size
-        return (tuple(tokens[start : start + size]) for start in range(0, len(tokens) - size + 1, size))
+        for end in range(size, len(tokens) + 1, size):
+            page = tuple(tokens[end - size : end])
+            yield page if fork is None or end <= fork.at else (fork.namespace, *page)
 
     def _adopt(self, parent: Node, digit: Digit, page: int) -> Node:
         child = Node(parent.namespace, parent, digit, page)

@@ -9,6 +9,7 @@ from typing import Protocol
 from engine.cache.pages import PagePool
 from engine.cache.prefix import PrefixCache
 from engine.protocol import AdapterRef
+from engine.scheduling.activation import fork_of
 from engine.scheduling.fair_queue import FairQueue
 from engine.scheduling.sequence import Batch, Run, Sequence
 
@@ -28,6 +29,7 @@ class Adapters(Protocol):
     def acquire(self, adapter: AdapterRef) -> int | None: ...
     def release(self, slot: int) -> None: ...
     def reserve(self, digests: list[str]) -> None: ...
+    def invocation(self, slot: int) -> tuple[int, ...]: ...
 
 
 @dataclass(slots=True)
@@ -131,7 +133,9 @@ class Scheduler:
 
     def remember(self, sequence: Sequence) -> None:
         """Offer the pages computed so far to the prefix cache; the sequence keeps them locked."""
-        node = self._cache.insert(sequence.namespace, sequence.tokens[: sequence.computed_len], sequence.pages)
+        node = self._cache.insert(
+            sequence.root, sequence.tokens[: sequence.computed_len], sequence.pages, sequence.fork
+        )
         if node is not None:
             self._cache.lock(node)
         if sequence.node is not None:
@@ -269,12 +273,20 @@ class Scheduler:
             sequence.slot = self._adapters.acquire(sequence.adapter)
             if sequence.slot is None:
                 draft.unseated.add(digest)
+            else:
+                self._activate(sequence, sequence.slot)
         return sequence.slot is not None
+
+    def _activate(self, sequence: Sequence, slot: int) -> None:
+        """Find where an activated adapter begins. Its files say what invokes it, so its slot is the first to know."""
+        invocation = self._adapters.invocation(slot)
+        if invocation and sequence.fork is None:
+            sequence.fork = fork_of(sequence.tokens[: sequence.prompt_len], invocation, sequence.namespace)
 
     def _place(self, sequence: Sequence) -> bool:
         """Pages for all tokens it has, the cached prefix first. The last token is always computed: it is what the
         next one is sampled from. Some room is left for those who run, lest they preempt it at once."""
-        match = self._cache.match(sequence.namespace, sequence.tokens[:-1])
+        match = self._cache.match(sequence.root, sequence.tokens[:-1], sequence.fork)
         if match.node is not None:
             self._cache.lock(match.node)
             sequence.node = match.node

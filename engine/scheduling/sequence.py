@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from engine.cache.prefix import Node
+from engine.cache.prefix import Fork, Node
 from engine.protocol import AdapterRef, Sampling
 
 
@@ -16,6 +16,8 @@ class Sequence:
     metered_cached_len: `cached_len` of the first admission, None before it: what preemption does is not the tenant's.
     weight: its tenant's share of the service. queued_at: the plan after which it began to wait.
     passed_over_at: the plan that first passed it over because its adapter was in no slot.
+    namespace: of its K/V in the prefix cache; base_namespace: the base model's, of the same tenant. fork: where an
+    activated adapter begins, known from its first slot on; tokens before it are the base model's.
     """
 
     request_id: str
@@ -37,10 +39,22 @@ class Sequence:
     passed_over_at: int | None = None
     weight: float = 1.0
     queued_at: int = 0
+    base_namespace: bytes = b""
+    fork: Fork | None = None
+
+    @property
+    def root(self) -> bytes:
+        """The namespace that its first page is in."""
+        return self.namespace if self.fork is None else self.base_namespace
 
     @property
     def completion_len(self) -> int:
         return len(self.tokens) - self.prompt_len
+
+    @property
+    def adapted_from(self) -> int:
+        """The first token that its adapter computes."""
+        return 0 if self.fork is None else self.fork.at
 
     @property
     def remaining_len(self) -> int:

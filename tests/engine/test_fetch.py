@@ -12,6 +12,7 @@ import torch
 from obstore.store import LocalStore
 from safetensors.torch import load_file, save_file
 
+from engine.adapters.base_weights import BaseWeights
 from engine.adapters.disk_cache import DiskCache
 from engine.adapters.fetch import adapter_loader
 from engine.adapters.format import BaseShape, Limits, folder_digest
@@ -52,7 +53,7 @@ def ref(folder: Path, digest: str | None = None) -> AdapterRef:
 
 
 def loader(disk: DiskCache) -> Callable[[AdapterRef], Weights]:
-    return adapter_loader(SHAPE, Limits(max_rank=8, max_bytes=10_000), disk)
+    return adapter_loader(SHAPE, Limits(max_rank=8, max_bytes=10_000), disk, BaseWeights())
 
 
 def load(adapter: AdapterRef) -> Weights:

@@ -14,6 +14,7 @@ from engine.adapters.format import AdapterRefused, Limits, Problem, check_adapte
 SHAPES = ((32, 32), (16, 32), (16, 32), (32, 32), (48, 32), (48, 32), (32, 48))
 LAYERS = 2
 RANK = 4
+VOCABULARY = 9
 
 
 @dataclass
@@ -61,7 +62,9 @@ def pack(header: bytes, body: bytes) -> bytes:
 @pytest.fixture(scope="session")
 def small_base() -> BaseShape:
     shapes = dict(zip(MODULES, SHAPES, strict=True))
-    return BaseShape("Small-Base", frozenset({"small-base"}), LAYERS, shapes)
+    outside = {"embed_tokens": (32, VOCABULARY), "lm_head": (VOCABULARY, 32)}
+    biased = frozenset({"self_attn.q_proj"})
+    return BaseShape("Small-Base", frozenset({"small-base"}), LAYERS, shapes, outside, biased)
 
 
 @pytest.fixture

@@ -26,13 +26,22 @@ def test_the_draft_itself_is_accepted(draft: Any) -> None:
 
 
 CONFIG_FAULTS = [
-    ("use_dora", True, "config_unsupported"),
-    ("modules_to_save", ["lm_head"], "config_unsupported"),
-    ("bias", "lora_only", "config_unsupported"),
-    ("bias", "all", "config_unsupported"),
-    ("lora_bias", True, "config_unsupported"),
+    ("use_dora", True, "config_tensor_mismatch"),
+    ("use_dora", "yes", "config_invalid"),
+    ("modules_to_save", ["norm"], "config_unsupported"),
+    ("modules_to_save", ["lm_head", "model.layers.0.mlp.up_proj"], "config_unsupported"),
+    ("modules_to_save", "lm_head", "config_invalid"),
+    ("modules_to_save", [3], "config_invalid"),
+    ("bias", "some", "config_unsupported"),
+    ("bias", ["all"], "config_unsupported"),
+    ("lora_bias", True, "config_tensor_mismatch"),
+    ("lora_bias", 1, "config_invalid"),
     ("fan_in_fan_out", True, "config_unsupported"),
-    ("alora_invocation_tokens", [1, 2], "config_unsupported"),
+    ("alora_invocation_tokens", [1, 9], "config_invalid"),
+    ("alora_invocation_tokens", [-1], "config_invalid"),
+    ("alora_invocation_tokens", [True], "config_invalid"),
+    ("alora_invocation_tokens", "hello", "config_invalid"),
+    ("alora_invocation_tokens", [1] * 257, "config_invalid"),
     ("trainable_token_indices", [5], "config_unsupported"),
     ("layer_replication", [[0, 2]], "config_unsupported"),
     ("target_parameters", ["mlp.experts"], "config_unsupported"),
@@ -80,7 +89,7 @@ def test_config_keys_that_ask_for_something_else(draft: Any, key: str, value: ob
     assert draft.codes() == {code}
     with pytest.raises(AdapterRefused) as refused:
         check_adapter(draft.folder, draft.base, Limits())
-    assert any(key in problem.where or code == "rank_mismatch" for problem in refused.value.problems)
+    assert any(key in problem.where or code.endswith("mismatch") for problem in refused.value.problems)
 
 
 @pytest.mark.parametrize(
@@ -133,11 +142,45 @@ def zeros(side: str) -> Callable[[Any], None]:
 
 EXTRA = "base_model.model."
 TENSOR_FAULTS: dict[str, tuple[Callable[[Any], None], str]] = {
-    "dora": (put(f"{STEM}magnitude_vector", "BF16", [32], ONE * 32), "dora_unsupported"),
+    "dora": (put(f"{STEM}magnitude_vector", "BF16", [32], ONE * 32), "config_tensor_mismatch"),
+    "dora of no module": (
+        put(f"{STEM.replace('q_proj', 'o_proj')}magnitude_vector", "BF16", [32], ONE * 32),
+        "tensor_unpaired",
+    ),
+    "wide magnitude": (put(f"{STEM}magnitude_vector", "BF16", [33], ONE * 33), "tensor_shape_wrong"),
     "norm": (put(f"{EXTRA}model.norm.weight", "BF16", [32], ONE * 32), "modules_to_save_unsupported"),
-    "embed": (put(f"{EXTRA}model.embed_tokens.lora_embedding_A", "BF16", [4, 9], ONE * 36), "embedding_unsupported"),
-    "lm_head": (put(f"{EXTRA}lm_head.lora_A.weight", "BF16", [4, 32], ONE * 128), "embedding_unsupported"),
-    "lora bias": (put(f"{STEM}B.bias", "BF16", [32], ONE * 32), "bias_unsupported"),
+    "embed": (put(f"{EXTRA}model.embed_tokens.lora_embedding_A", "BF16", [4, 9], ONE * 36), "tensor_unpaired"),
+    "lm_head": (put(f"{EXTRA}lm_head.lora_A.weight", "BF16", [4, 32], ONE * 128), "tensor_unpaired"),
+    "more words": (put(f"{EXTRA}lm_head.weight", "BF16", [10, 32], ONE * 320), "tensor_shape_wrong"),
+    "embedding on its side": (
+        put(f"{EXTRA}model.embed_tokens.weight", "BF16", [32, 9], ONE * 288),
+        "tensor_shape_wrong",
+    ),
+    "trained tokens": (
+        put(f"{EXTRA}model.embed_tokens.token_adapter.trainable_tokens_delta", "BF16", [1, 32], ONE * 32),
+        "trainable_tokens_unsupported",
+    ),
+    "lora bias": (put(f"{STEM}B.bias", "BF16", [32], ONE * 32), "config_tensor_mismatch"),
+    "bias of no biased module": (
+        put(f"{EXTRA}model.layers.0.self_attn.v_proj.bias", "BF16", [16], ONE * 16),
+        "bias_unsupported",
+    ),
+    "a whole linear": (
+        put(f"{EXTRA}model.layers.0.self_attn.v_proj.weight", "BF16", [16, 32], ONE * 512),
+        "modules_to_save_unsupported",
+    ),
+    "other key names": (
+        put(f"{EXTRA}model.unembed_tokens.lora_A.weight", "BF16", [4, 32], ONE * 128),
+        "tensor_unmatched",
+    ),
+    "fused names on a split base": (
+        put(f"{EXTRA}model.layers.0.self_attn.qkv_proj.lora_A.weight", "BF16", [4, 32], ONE * 128),
+        "tensor_unmatched",
+    ),
+    "multimodal prefix": (
+        rename(lambda name: name.replace("model.layers", "language_model.layers")),
+        "tensor_unmatched",
+    ),
     "nothing matches": (rename(lambda name: name.replace("self_attn", "attention")), "tensor_unmatched"),
     "one does not match": (
         put(STEM.replace("q_proj", "qkv") + "A.weight", "BF16", [4, 2], ONE * 8),
@@ -194,7 +237,7 @@ def test_size_over_the_limit(draft: Any) -> None:
 
 
 def test_every_problem_is_listed(draft: Any) -> None:
-    draft.config |= {"use_dora": True, "bias": "all", "base_model_name_or_path": "other"}
+    draft.config |= {"peft_type": "LOHA", "bias": "some", "base_model_name_or_path": "other"}
     put(A, "BF16", [4, 64], ONE * 255 + b"\xc0\x7f")(draft)
     put("model.norm.weight", "BF16", [32], ONE * 32)(draft)
     (draft.write() / "pytorch_model.bin").write_bytes(b"x")
@@ -232,6 +275,10 @@ def test_many_faults_of_one_kind_are_one_problem_with_their_number(draft: Any) -
         ("x.pt", "pickle_refused"),
         ("model.pkl", "pickle_refused"),
         ("README.md", "file_unknown"),
+        ("tokenizer.json", "tokenizer_file_refused"),
+        ("chat_template.jinja", "tokenizer_file_refused"),
+        ("added_tokens.json", "tokenizer_file_refused"),
+        ("adapter_model-1-of-2.safetensors", "file_unknown"),
         ("Adapter_config.json", "file_unknown"),
         ("../adapter_config.json", "file_name_unsafe"),
         ("..", "file_name_unsafe"),

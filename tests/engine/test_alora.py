@@ -1,0 +1,118 @@
+"""Activated LoRA on the whole engine: PEFT's own greedy text, and the prompt before the invocation is the base's."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.scheduling.activation import fork_of
+from tests.engine.tiny import PAGE, TinyEngine, greedy_by_peft, make_adapter, make_model
+
+INVOCATION = [7, 8, 9]
+BODY = [(11 * i) % 290 + 5 for i in range(1, 19)]  # holds no invocation
+LINEARS = ["q_proj", "k_proj", "v_proj", "o_proj", "up_proj", "down_proj"]
+
+PROMPTS = {
+    "in the middle": BODY + INVOCATION + [20, 21, 22],
+    "at the end": BODY + INVOCATION,
+    "at the start": INVOCATION + BODY,
+    "twice: the last one counts": BODY[:6] + INVOCATION + BODY[6:12] + INVOCATION + [30],
+    "overlapping itself": [*BODY[:5], 7, 7, 8, 9, 7, 8],
+    "on a page's edge": BODY[:16] + INVOCATION + [33],
+    "not there": BODY,
+    "cut off": [*BODY, 7, 8],
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_model(tmp_path_factory.mktemp("alora") / "tiny")
+
+
+@pytest.fixture(scope="module")
+def activated(model: Path) -> Path:
+    return make_adapter(
+        model, model.parent / "activated", target_modules=LINEARS, alora_invocation_tokens=INVOCATION, lora_bias=True
+    )
+
+
+@pytest.fixture(scope="module")
+def plain(model: Path) -> Path:
+    return make_adapter(model, model.parent / "plain", target_modules=LINEARS, seed=2)
+
+
+@pytest.fixture
+def engine(model: Path, tmp_path: Path) -> Iterator[TinyEngine]:
+    engine = TinyEngine(model, tmp_path)
+    yield engine
+    engine.close()
+
+
+def shared_pages(prompt: list[int]) -> int:
+    """Tokens in whole pages that lie before the invocation, and that leave one token to compute."""
+    fork = fork_of(prompt, INVOCATION, b"")
+    return min(fork.at, len(prompt) - 1) // PAGE * PAGE
+
+
+@pytest.mark.parametrize("kind", PROMPTS)
+def test_text_is_that_of_peft_and_the_prompt_before_is_the_base_models(
+    engine: TinyEngine, model: Path, activated: Path, kind: str
+) -> None:
+    prompt = PROMPTS[kind]
+    wanted = greedy_by_peft(model, activated, prompt, 6)
+    (cold,) = engine.ask((prompt, activated))
+    assert cold.tokens == wanted
+    assert cold.usage is not None
+    assert cold.usage.cached_tokens == 0
+    (base,) = engine.ask((prompt, None))
+    assert base.tokens == greedy_by_peft(model, None, prompt, 6)
+    assert base.usage is not None
+    assert base.usage.cached_tokens == shared_pages(prompt), "the base model takes over what is its own, and no more"
+    (warm,) = engine.ask((prompt, activated))
+    assert warm.tokens == wanted
+    assert warm.usage is not None
+    assert warm.usage.cached_tokens == (len(prompt) - 1) // PAGE * PAGE
+
+
+def test_in_a_batch_with_the_base_and_an_adapter_that_is_always_on(
+    engine: TinyEngine, model: Path, activated: Path, plain: Path
+) -> None:
+    prompts = [PROMPTS["in the middle"], PROMPTS["twice: the last one counts"]]
+    asked = [(prompt, adapter) for prompt in prompts for adapter in (None, activated, plain)]
+    for _ in range(2):
+        answers = engine.ask(*asked)
+        assert [answer.tokens for answer in answers] == [greedy_by_peft(model, a, p, 6) for p, a in asked]
+
+
+def test_another_tenant_and_another_adapter_share_nothing(
+    engine: TinyEngine, model: Path, activated: Path, plain: Path
+) -> None:
+    prompt = PROMPTS["in the middle"]
+    engine.ask((prompt, activated))
+    (always_on,) = engine.ask((prompt, plain))
+    (other_tenant,) = engine.ask((prompt, activated), tenant="globex")
+    (base_of_other,) = engine.ask((prompt, None), tenant="initech")
+    for answer in (always_on, other_tenant, base_of_other):
+        assert answer.usage is not None
+        assert answer.usage.cached_tokens == 0
+
+
+def test_two_activated_adapters_share_the_bases_pages_alone(engine: TinyEngine, model: Path, activated: Path) -> None:
+    other = model.parent / "other"
+    if not other.exists():
+        make_adapter(model, other, seed=5, alora_invocation_tokens=INVOCATION)
+    prompt = PROMPTS["in the middle"]
+    engine.ask((prompt, activated))
+    (answer,) = engine.ask((prompt, other))
+    assert answer.usage is not None
+    assert answer.usage.cached_tokens == shared_pages(prompt) == 16
+    assert answer.tokens == greedy_by_peft(model, other, prompt, 6)
+
+
+@given(prompt=st.lists(st.integers(0, 2), max_size=12), invocation=st.lists(st.integers(0, 2), min_size=1, max_size=4))
+def test_the_last_invocation_is_found(prompt: list[int], invocation: list[int]) -> None:
+    at = fork_of(prompt, invocation, b"n").at
+    text, wanted = "".join(map(str, prompt)), "".join(map(str, invocation))
+    assert at == text.rfind(wanted) or (at > len(prompt) and wanted not in text)
