@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cache.kv import KVCache
+from engine.cache.kv import KVCache, KVType
 from engine.capacity import CapacityError, Question, Shape, answer, main, read_shape
 from engine.model_info import ModelInfo
 
@@ -57,13 +57,13 @@ def test_a_mixture_holds_all_experts_and_multiplies_with_the_active_ones() -> No
     assert round(MIXTRAL.parameters(active=True) / 1e9, 1) == 12.7  # 12.9 with the embedding table, which is looked up
 
 
-@pytest.mark.parametrize("exact", [False, True])
-def test_the_engine_allocates_what_is_reckoned(exact: bool) -> None:
+@pytest.mark.parametrize("dtype", ["fp8", "bf16", "fp32"])
+def test_the_engine_allocates_what_is_reckoned(dtype: KVType) -> None:
     info = ModelInfo("m", 100, 64, 3, 96, 6, 2, 48, {})
     shape = Shape(layers=3, hidden=96, ffn=1, q_heads=6, kv_heads=2, head_dim=48, vocab=100, tied=True)
-    kv = KVCache(info, 5, 16, exact=exact)
+    kv = KVCache(info, 5, 16, dtype)
     tensors = [x for layer in kv.layers for x in (layer.k, layer.v, layer.k_scale, layer.v_scale) if x is not None]
-    per_token = shape.kv_bytes("fp32" if exact else "fp8")
+    per_token = shape.kv_bytes(dtype)
     assert sum(tensor.nbytes for tensor in tensors) == 5 * 16 * per_token
     assert kv.bytes_per_token == per_token
 
