@@ -92,7 +92,8 @@ def _feed_forward(config: dict[str, Any]) -> dict[str, tuple[int, int]]:
         return {"mlp.gate_up_proj": (2 * inner, hidden), "mlp.down_proj": (hidden, inner)}
     if config.get("model_type") != "qwen3_moe":
         return dict(zip(MODULES[4:], ((inner, hidden), (inner, hidden), (hidden, inner)), strict=True))
-    inner, experts = int(config["moe_intermediate_size"]), int(config["num_experts"])
+    # Either name, as transformers 5 and 4 write it.
+    inner, experts = int(config["moe_intermediate_size"]), int(config.get("num_local_experts") or config["num_experts"])
     names = [f"mlp.experts.{expert}." for expert in range(experts)]
     sizes = {"gate_proj": (inner, hidden), "up_proj": (inner, hidden), "down_proj": (hidden, inner)}
     return {name + linear: size for name in names for linear, size in sizes.items()}
