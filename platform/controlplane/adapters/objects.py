@@ -7,8 +7,8 @@ from django.conf import settings
 from obstore.exceptions import AlreadyExistsError
 from obstore.store import LocalStore
 
-from controlplane.adapters.files import FILE_NAMES
 from controlplane.adapters.staging import fsync_file, sha256_of
+from engine.adapters.format import is_adapter_file
 
 
 def _store() -> LocalStore:
@@ -28,14 +28,19 @@ def uri_of(digest: str) -> str:
     return (Path(settings.OBJECTS_DIR) / "adapters" / digest).absolute().as_uri()
 
 
+def _names(folder: Path) -> list[str]:
+    """The adapter's files there, sorted."""
+    return sorted(path.name for path in folder.iterdir() if is_adapter_file(path.name))
+
+
 def publish_files(folder: Path, digest: str) -> str:
-    """Copy the two files of `folder` under `digest`, unless they are there; returns the folder's URI.
+    """Copy the adapter's files in `folder` under `digest`, unless they are there; returns the folder's URI.
 
     Creation is conditional: what the same content has published already is not written again, so that a reader of it
     sees no change; only a copy that a power failure damaged is replaced. The files are on the disk when this returns.
     """
     store = _store()
-    for name in FILE_NAMES:
+    for name in _names(folder):
         target = _path(digest, name)
         try:
             obstore.put(store, _key(digest, name), folder / name, mode="create", use_multipart=False)
@@ -48,12 +53,11 @@ def publish_files(folder: Path, digest: str) -> str:
 
 def remove_files(digest: str) -> None:
     """Idempotent."""
-    store = _store()
-    for name in FILE_NAMES:
+    store, folder = _store(), _path(digest, "")
+    for name in _names(folder) if folder.is_dir() else []:
         try:
             obstore.delete(store, _key(digest, name))
         except FileNotFoundError:
             continue
-    folder = _path(digest, "")
     if folder.is_dir():
         folder.rmdir()

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 
-from controlplane.adapters.files import FILE_NAMES, check_file_name, check_file_sizes
+from controlplane.adapters.files import check_file_name, check_file_sizes
 from controlplane.adapters.models import Adapter, AdapterVersion, UploadPart, VersionFile
 from controlplane.adapters.ranges import Range, missing_ranges, with_range
 from controlplane.adapters.staging import CHUNK, PartConflict, sha256_of, staging_folder, store_part
@@ -18,6 +18,7 @@ from controlplane.adapters.states import State, sources_of
 from controlplane.celery import enqueue
 from controlplane.errors import Conflict, InvalidRequest, NotFound, TooLarge
 from controlplane.events import publish
+from engine.adapters.format import is_adapter_file
 from tenants.audit import record_audit
 from tenants.models import Tenant, User
 from tenants.scope import tenant_scope
@@ -138,7 +139,7 @@ def store_upload_part(
     """
     with tenant_scope(tenant.id):
         version = AdapterVersion.objects.select_for_update().filter(id=version_id, state__in=State.live()).first()
-    file = version.files.filter(name=name).first() if version and name in FILE_NAMES else None
+    file = version.files.filter(name=name).first() if version and is_adapter_file(name) else None
     if version is None or file is None:
         raise NotFound(f"There is no version {version_id} that declares a file {name[:100]!r}.")
     if version.state != State.UPLOADING:

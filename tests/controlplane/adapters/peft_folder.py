@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save
+from safetensors.numpy import load, save
 
 BASE = "tiny-llama"
 HIDDEN, INNER, HEADS, KV_HEADS, LAYERS = 16, 24, 4, 2, 2
@@ -78,4 +78,17 @@ def peft_folder(*, rank: int = 4, seed: int = 0, **config: Any) -> PeftFolder:
             "adapter_config.json": config_bytes(rank=rank, **config),
             "adapter_model.safetensors": weight_bytes(rank=rank, seed=seed),
         }
+    )
+
+
+def sharded_folder(*, rank: int = 4, seed: int = 0) -> PeftFolder:
+    """The same adapter with its tensors in two shards and their index."""
+    tensors = load(weight_bytes(rank=rank, seed=seed))
+    halves = [dict(list(tensors.items())[part::2]) for part in (0, 1)]
+    shards = {f"adapter_model-0000{part}-of-00002.safetensors": half for part, half in enumerate(halves, 1)}
+    weight_map = {tensor: name for name, half in shards.items() for tensor in half}
+    files = {name: bytes(save(half)) for name, half in shards.items()}
+    index = json.dumps({"metadata": {}, "weight_map": weight_map}).encode()
+    return PeftFolder(
+        {"adapter_config.json": config_bytes(rank=rank), "adapter_model.safetensors.index.json": index, **files}
     )

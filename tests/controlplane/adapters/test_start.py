@@ -14,6 +14,8 @@ from tests.controlplane.conftest import Api, Cast
 DIGEST = "0" * 64
 CONFIG = {"name": "adapter_config.json", "size": 10, "sha256": DIGEST}
 WEIGHTS = {"name": "adapter_model.safetensors", "size": 10, "sha256": DIGEST}
+INDEX = WEIGHTS | {"name": "adapter_model.safetensors.index.json"}
+SHARDS = [WEIGHTS | {"name": f"adapter_model-0000{number}-of-00002.safetensors"} for number in (1, 2)]
 GOOD = {"name": "pirate", "base_model": BASE, "files": [CONFIG, WEIGHTS]}
 
 
@@ -85,6 +87,15 @@ def files(*changed: dict[str, Any]) -> dict[str, Any]:
         (files(CONFIG, WEIGHTS | {"sha256": "A" * 64}), 400, "invalid_request", "files.1.sha256"),
         (files(CONFIG, WEIGHTS | {"size": 2**40}), 413, "adapter_too_large", "files"),
         (files(CONFIG | {"size": 2**21}, WEIGHTS), 413, "adapter_too_large", "files"),
+        (files(CONFIG, WEIGHTS, CONFIG | {"name": "tokenizer.json"}), 400, "tokenizer_file_refused", "files"),
+        (files(CONFIG, WEIGHTS, CONFIG | {"name": "chat_template.jinja"}), 400, "tokenizer_file_refused", "files"),
+        (files(CONFIG, INDEX), 400, "file_missing", "files"),
+        (files(CONFIG, SHARDS[0], SHARDS[1]), 400, "file_missing", "files"),
+        (files(CONFIG, INDEX, SHARDS[0]), 400, "file_missing", "files"),
+        (files(CONFIG, INDEX, *SHARDS, WEIGHTS), 400, "invalid_request", "files"),
+        (files(CONFIG, INDEX, *(shard | {"size": 2**29 - 1} for shard in SHARDS)), 413, "adapter_too_large", "files"),
+        (files(CONFIG, INDEX | {"size": 2**23}, *SHARDS), 413, "adapter_too_large", "files"),
+        (files(CONFIG, INDEX, WEIGHTS | {"name": "adapter_model-1-of-2.safetensors"}), 400, "unknown_file", "files"),
     ],
 )
 def test_a_declaration_that_cannot_be_is_refused(
