@@ -27,6 +27,15 @@ describe("readFolder", () => {
     expect(read.ignored).toHaveLength(4);
   });
 
+  it("takes shards with their index", () => {
+    const shards = ["00001-of-00002", "00002-of-00002"].map((part) => `adapter_model-${part}.safetensors`);
+    const index = "adapter_model.safetensors.index.json";
+    const names = ["adapter_config.json", index, ...shards];
+    const read = readFolder([...names, "tokenizer.json"].map((name) => at(`a/${name}`)));
+    expect("files" in read && read.files.map(({ name }) => name)).toEqual(names);
+    expect("files" in read && read.ignored).toEqual(["a/tokenizer.json"]);
+  });
+
   it("passes a pickle on where there is nothing else, for the server to refuse it with its remedy", () => {
     const read = readFolder([at("a/adapter_config.json"), at("a/adapter_model.bin")]);
     expect("files" in read && read.files.map(({ name }) => name)).toEqual([

@@ -1,4 +1,5 @@
 const NEEDED = ["adapter_config.json", "adapter_model.safetensors"];
+const SHARDS = /^adapter_model(-\d{5}-of-\d{5}\.safetensors|\.safetensors\.index\.json)$/;
 /** Sent where there is nothing else, so that the server says why it refuses them and what to do instead. */
 const WEIGHTS_IN_OTHER_FORMATS = /^adapter_model.*\.(bin|pt|pth|pkl)$/;
 
@@ -31,6 +32,8 @@ function depthOf(path: string): number {
 function adapterFiles(beside: File[]): File[] {
   const needed = beside.filter(({ name }) => NEEDED.includes(name));
   if (needed.length === NEEDED.length) return needed;
+  const shards = beside.filter(({ name }) => SHARDS.test(name));
+  if (shards.length > 0) return [...needed, ...shards];
   return [...needed, ...beside.filter(({ name }) => WEIGHTS_IN_OTHER_FORMATS.test(name))];
 }
 
