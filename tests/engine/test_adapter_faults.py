@@ -218,6 +218,7 @@ def test_a_folder_that_is_not_there_and_one_that_is_put_right(
     assert "cannot be fetched" in answer.error.message
     file = made / "late" / "adapter_model.safetensors"
     shutil.copytree(made / "good", made / "late")
+    change_config(made / "late", revision="main")  # another content, of which no slot holds a copy
     whole = file.read_bytes()
     wanted = reference(made / "late")
     file.write_bytes(whole[:-20])
