@@ -161,11 +161,12 @@ class Engine:
 
     def _accept(self, request: Generate) -> None:
         adapter = request.adapter
+        is_long = self._limits.is_long(request)
         sequence = Sequence(
             request_id=request.request_id,
             tenant=request.tenant,
-            namespace=cache_namespace(request.namespace, adapter.digest if adapter else None),
-            base_namespace=cache_namespace(request.namespace, None),
+            namespace=cache_namespace(request.namespace, adapter.digest if adapter else None, is_long=is_long),
+            base_namespace=cache_namespace(request.namespace, None, is_long=is_long),
             adapter=adapter,
             sampling=request.sampling,
             tokens=list(request.token_ids),

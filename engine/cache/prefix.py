@@ -15,9 +15,13 @@ from engine.cache.pages import PagePool
 Digit = tuple[int | bytes, ...]
 
 
-def cache_namespace(salt: str, adapter_digest: str | None) -> bytes:
-    """The identity of rule 1. The digest covers the adapter's config, thus its scaling; names never enter."""
-    parts = (salt.encode(), b"base" if adapter_digest is None else b"adapter:" + adapter_digest.encode())
+def cache_namespace(salt: str, adapter_digest: str | None, *, is_long: bool = False) -> bytes:
+    """The identity of rule 1. The digest covers the adapter's config, thus its scaling; names never enter.
+
+    is_long: of sequences whose positions are those of a long context (LongRoPE), which gives other K/V.
+    """
+    parts = [salt.encode(), b"base" if adapter_digest is None else b"adapter:" + adapter_digest.encode()]
+    parts += [b"long"] if is_long else []
     return blake2b(b"".join(len(part).to_bytes(8, "big") + part for part in parts), digest_size=16).digest()
 
 

@@ -13,12 +13,17 @@ MIN_WEIGHT, MAX_WEIGHT = 0.01, 100.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """context_len, pool_tokens: tokens."""
+    """context_len, pool_tokens: tokens. switch_len: that of `ModelInfo`."""
 
     vocab_size: int
     context_len: int
     pool_tokens: int
     max_rank: int
+    switch_len: int | None = None
+
+    def is_long(self, request: Generate) -> bool:
+        """Whether the sequence has the positions of a long context, from its first token on."""
+        return self.switch_len is not None and self.max_len(request) > self.switch_len
 
     def max_len(self, request: Generate) -> int:
         """Tokens the sequence may grow to: its own wish, within the context and the pool."""

@@ -150,6 +150,7 @@ def toy_engine(
     url: str = "ipc://unused",
     load: Callable[[AdapterRef], Weights] = toy_load,
     clock: Callable[[], float] = time.monotonic,
+    switch_len: int | None = None,
 ) -> Toy:
     config = EngineConfig(
         model=home,
@@ -167,7 +168,7 @@ def toy_engine(
     bank, journal = ToyBank(), Journal(home)
     model = ToyModel(bank, page_size)
     adapters = AdapterPool(bank, adapter_slots, load, host_bytes)
-    limits = Limits(VOCAB, CONTEXT_LEN, kv_pool_tokens, config.max_rank)
+    limits = Limits(VOCAB, CONTEXT_LEN, kv_pool_tokens, config.max_rank, switch_len)
     engine = Engine(config, limits, model, ToyTexts(), adapters, journal, clock=clock)
     return Toy(engine, model, adapters, journal, config)
 

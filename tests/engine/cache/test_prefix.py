@@ -118,3 +118,4 @@ def test_namespace_is_tenant_and_content_and_cannot_be_forged() -> None:
     parts = [("", None), ("salt", None), ("salt", "d1"), ("salt", "d2"), ("other", "d1"), ("", "base"), ("base", None)]
     assert len({cache_namespace(salt, digest) for salt, digest in parts}) == len(parts)
     assert cache_namespace("ab", "c") != cache_namespace("a", "bc")
+    assert cache_namespace("a", "b", is_long=True) not in (cache_namespace("a", "b"), cache_namespace("a", "blong"))
