@@ -8,7 +8,7 @@ from pathlib import Path
 class EngineConfig:
     """model: a Hugging Face folder (config.json, tokenizer.json, *.safetensors). home: where the journal lives.
 
-    exact: fp32 weights and fp32 KV, the mode oracles compare in; otherwise bf16 weights and e4m3 KV.
+    exact: fp32 weights and fp32 KV, the mode oracles compare in; otherwise bf16 weights and FP8 KV.
     kv_pool_tokens: capacity of the page pool. step_tokens: token budget of one step (chunked prefill).
     adapter_host_bytes: host memory for adapters behind the slots. adapter_disk_bytes: disk below `home`, for those that
     were fetched from another machine. pinned: folders of adapters that keep their slot.

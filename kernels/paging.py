@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-E4M3_MAX = 448.0
+E3M4_MAX = 31.0
 
 Activation = Literal["silu", "gelu_tanh"]
 
@@ -34,7 +34,7 @@ class HeadNorms:
 class PageStore:
     """Pages of one layer. K is stored with its tokens last, so that the scores of neighbouring keys are one vector.
 
-    k: [pages, kv_heads, head_dim, page_size], v: [pages, kv_heads, page_size, head_dim]; uint8 e4m3 codes, bf16 or
+    k: [pages, kv_heads, head_dim, page_size], v: [pages, kv_heads, page_size, head_dim]; uint8 e3m4 codes, bf16 or
     float32.
     k_scale, v_scale: float32 [pages, kv_heads, page_size], value = code * scale; None where k and v are no codes.
     """

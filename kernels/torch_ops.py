@@ -67,7 +67,7 @@ class TorchOps:
         return out
 
     def add_lora(self, y: Tensor, x: Tensor, table: AdapterTable, segments: Segments) -> None:
-        """y [tokens, sum(outs)] += scaling * B (A x), for the rows that segments name; y * gain + shift first, if any."""
+        """y [tokens, sum(outs)] += scaling * B (A x), for the rows that segments name, after y * gain + shift."""
         chunks = zip(segments.slots.tolist(), segments.starts.tolist(), segments.lengths.tolist(), strict=True)
         for slot, start, length in chunks:
             rows = segments.order[start : start + length].long()

@@ -14,7 +14,7 @@ DTYPES: dict[KVType, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat
 class KVCache:
     """Page `p` of the pool is row `p` of every layer's tensors; `engine.cache.pages` decides who owns it.
 
-    fp8: e4m3 codes with one float32 scale per token and head.
+    fp8: e3m4 codes with one float32 scale per token and head.
     """
 
     def __init__(self, info: ModelInfo, pages: int, page_size: int, kv_type: KVType, device: str = "cpu") -> None:

@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 SOURCES = Path(__file__).parent / "native"
-# Never -ffast-math: linking it turns denormals off for the whole process, and small e4m3 numbers become zero.
+# Never -ffast-math: linking it turns denormals off for the whole process, and small FP8 numbers become zero.
 FLAGS = ("-std=c++17", "-O3", "-fno-math-errno", "-fopenmp", "-fPIC", "-Wno-psabi")
 COMPILERS = ("g++", "c++")
 

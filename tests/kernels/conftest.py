@@ -1,4 +1,4 @@
-"""Every kernel test runs with memory that was never written reading as NaN (or as e4m3's NaN code)."""
+"""Every kernel test runs with memory that was never written reading as NaN (of codes: their scales)."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,8 +10,6 @@ from kernels.cpu.build import load_library
 from kernels.cpu.ops import CpuOps
 from kernels.paging import PagedBatch, PageStore
 from kernels.torch_ops import TorchOps
-
-E4M3_NAN = 0x7F
 
 
 @pytest.fixture(autouse=True)
@@ -41,11 +39,11 @@ def ops(request: pytest.FixtureRequest) -> CpuOps | TorchOps:
 @pytest.fixture
 def poisoned_pages() -> Callable[..., PageStore]:
     def make(pages: int, heads: int, dim: int, page_size: int, *, kind: str) -> PageStore:
-        """kind: fp32, bf16 or e4m3."""
+        """kind: fp32, bf16 or e3m4."""
         shape = (pages, heads, page_size)
-        if kind == "e4m3":
-            k = torch.full((pages, heads, dim, page_size), E4M3_NAN, dtype=torch.uint8)
-            v = torch.full((*shape, dim), E4M3_NAN, dtype=torch.uint8)
+        if kind == "e3m4":
+            k = torch.full((pages, heads, dim, page_size), 0x7F, dtype=torch.uint8)
+            v = torch.full((*shape, dim), 0x7F, dtype=torch.uint8)
             return PageStore(k, v, torch.full(shape, float("nan")), torch.full(shape, float("nan")))
         dtype = {"fp32": torch.float32, "bf16": torch.bfloat16}[kind]
         k = torch.full((pages, heads, dim, page_size), float("nan"), dtype=dtype)

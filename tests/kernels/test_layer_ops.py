@@ -78,7 +78,7 @@ def test_a_row_of_the_invariant_gemm_does_not_depend_on_its_batch(cpu_ops, dtype
 
 
 @DTYPES
-@pytest.mark.parametrize("kind", ["fp32", "bf16", "e4m3"])
+@pytest.mark.parametrize("kind", ["fp32", "bf16", "e3m4"])
 @pytest.mark.parametrize("has_norms", [False, True], ids=["plain", "head-norms"])
 @pytest.mark.parametrize(
     "q_heads,kv_heads,dim,width,page_size",
@@ -118,7 +118,7 @@ def test_runs_with_shifted_angles_take_them_from_their_own_table(ops, poisoned_p
 
 
 def assert_same_pages(ours: PageStore, expected: PageStore) -> None:
-    """V exactly. Rotated K may differ in a last bit, which can move a value over a rounding border of e4m3."""
+    """V exactly. Rotated K may differ in a last bit, which can move a value over a rounding border of e3m4."""
     assert torch.equal(ours.v, expected.v) or (ours.v.isnan() == expected.v.isnan()).all()
     if ours.k_scale is None or ours.v_scale is None:
         close = 1e-6 if ours.k.dtype == torch.float32 else 2**-7  # one step of bf16
@@ -136,7 +136,7 @@ def assert_same_pages(ours: PageStore, expected: PageStore) -> None:
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=16, max_size=16))
 def test_stored_codes_are_those_of_torch_for_any_numbers(cpu_ops, poisoned_pages, values) -> None:
     batch = PagedBatch.build([0], [1], [[0]], 4, "cpu")
-    ours, expected = (poisoned_pages(1, 1, 16, 4, kind="e4m3") for _ in range(2))
+    ours, expected = (poisoned_pages(1, 1, 16, 4, kind="e3m4") for _ in range(2))
     row = torch.tensor(values)
     cpu_ops.rope_and_store(torch.cat([row, row, row])[None], torch.ones(1, 8), torch.zeros(1, 8), ours, batch)
     reference.store(expected, batch, row[None, None], row[None, None])

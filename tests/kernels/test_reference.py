@@ -1,5 +1,7 @@
 """The specification against implementations that are not ours."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from torch.nn import functional
@@ -64,11 +66,39 @@ def test_a_window_is_that_of_transformers(poisoned_pages, scattered, window) -> 
     torch.testing.assert_close(ours, expected[0].transpose(0, 1), atol=1e-5, rtol=1e-5)
 
 
+def numbers_of_e3m4() -> list[float]:
+    """The positive ones by definition: exponent with bias 3, mantissa of 4 bits; exponent 0 is without leading 1."""
+    low = [m / 16 * 2.0**-2 for m in range(16)]
+    high = [(1 + m / 16) * 2.0 ** (e - 3) for e in range(1, 8) for m in range(16)]
+    return [*low, *high]
+
+
+def test_codes_are_the_numbers_of_e3m4() -> None:
+    codes = torch.arange(256, dtype=torch.uint8)[None]
+    positive = torch.tensor(numbers_of_e3m4())
+    assert torch.equal(reference.dequantise(codes, torch.ones(1))[0], torch.cat([positive, -positive]))
+
+
+def test_every_number_goes_to_the_nearest_code_and_ties_to_the_even_one() -> None:
+    table = numbers_of_e3m4()
+    middles = [(a + b) / 2 for a, b in pairwise(table)]
+    nearby = [m * (1 + shift) for m in middles for shift in (-1e-4, 0.0, 1e-4)]
+    values = torch.tensor([31.0, *table, *nearby, *torch.linspace(0, 31, 997).tolist()])
+    distance = (values[:, None] - torch.tensor(table)[None]).abs()
+    ties = distance == distance.min(1, keepdim=True).values
+    even = torch.tensor([code % 2 == 0 for code in range(128)])
+    expected = torch.where(ties.sum(1) > 1, (ties & even).int().argmax(1), distance.argmin(1))
+    codes, scale = reference.quantise(values[None])
+    assert scale.item() == 1.0
+    assert torch.equal(codes[0].long(), expected)
+    assert torch.equal(reference.quantise(-values[None])[0][0][1:].long(), (expected | 0x80)[1:])
+
+
 @pytest.mark.parametrize("size", [1e-30, 1e-3, 1.0, 1e4])
-def test_quantised_values_are_within_half_a_step_of_e4m3(size: float) -> None:
+def test_quantised_values_are_within_half_a_step_of_e3m4(size: float) -> None:
     x = torch.randn(200, 64) * size
     codes, scale = reference.quantise(x)
-    step = torch.maximum(x.abs() / 8, scale[:, None] * 2**-9)  # 3 bits of mantissa; subnormals are multiples of 2^-9
+    step = torch.maximum(x.abs() / 16, scale[:, None] * 2**-6)  # 4 bits of mantissa; subnormals are multiples of 2^-6
     assert ((reference.dequantise(codes, scale) - x).abs() <= step / 2 * (1 + 1e-6)).all()
 
 

@@ -1,4 +1,4 @@
-// Paged attention over float32, bf16 or e4m3 pages: prefill chunks and decode alike, grouped queries, causal by position.
+// Paged attention over float32, bf16 or e3m4 pages: prefill chunks and decode alike, grouped queries, causal by position.
 //
 //   out[t, h] = softmax(cap(scale * q[t, h] . K[f..p])) V[f..p],   p = positions[t],   f = max(0, p + 1 - window)
 //
@@ -27,7 +27,7 @@ struct Geometry {
 
 template <class P> struct Pages {
     const P *k, *v;
-    const float *k_scale, *v_scale;  // null but for e4m3 pages
+    const float *k_scale, *v_scale;  // null but for e3m4 pages
 };
 
 struct Task { int32_t run, first, count, kv_head; };
@@ -88,18 +88,22 @@ INLINE void fold(Scratch &s, int row, f32x16 score, f32x16 v_scale, int first, i
     store16(s.weight[row], seen ? weight * v_scale : all(0.0f));
 }
 
+// A tile is summed by itself before it joins the row's sum: over long contexts small parts are not lost in a large one.
 template <int R, int C> INLINE void mix(Scratch &s, int row, int64_t d, int width) {
-    f32x16 out[R][C];
+    f32x16 part[R][C];
     for (int r = 0; r < R; r++)
-        for (int c = 0; c < C; c++) out[r][c] = load16(s.out[row + r] + d + c * LANES) * s.shrink[row + r];
+        for (int c = 0; c < C; c++) part[r][c] = all(0.0f);
     for (int j = 0; j < width; j++) {
         f32x16 v[C];
         for (int c = 0; c < C; c++) v[c] = load16(s.v[j] + d + c * LANES);
         for (int r = 0; r < R; r++)
-            for (int c = 0; c < C; c++) out[r][c] += s.weight[row + r][j] * v[c];
+            for (int c = 0; c < C; c++) part[r][c] += s.weight[row + r][j] * v[c];
     }
     for (int r = 0; r < R; r++)
-        for (int c = 0; c < C; c++) store16(s.out[row + r] + d + c * LANES, out[r][c]);
+        for (int c = 0; c < C; c++) {
+            float *out = s.out[row + r] + d + c * LANES;
+            store16(out, load16(out) * s.shrink[row + r] + part[r][c]);
+        }
 }
 
 template <int R>
@@ -161,8 +165,8 @@ void attend(Scratch &s, const Geometry &g, const Pages<P> &pages, const float *q
         decode_tile(s, g, pages.k + head * g.dim * g.page_size + at, pages.v + (head * g.page_size + at) * g.dim, width);
         f32x16 k_scale = all(g.scale), v_scale = all(1.0f);
         if (pages.k_scale) {
-            k_scale *= E4M3_UNIT * load(pages.k_scale + head * g.page_size + at, width);
-            v_scale = E4M3_UNIT * load(pages.v_scale + head * g.page_size + at, width);
+            k_scale *= E3M4_UNIT * load(pages.k_scale + head * g.page_size + at, width);
+            v_scale = E3M4_UNIT * load(pages.v_scale + head * g.page_size + at, width);
         }
         tile(s, g, rows, k_scale, v_scale, base, width);
         base += whole;
@@ -214,7 +218,7 @@ extern "C" void veneer_attention(const float *q, void *out, const void *k, const
                                  float cap, int pages_are_bf16, int out_is_bf16, int threads) {
     const Geometry g{positions, run_starts, page_table, runs,  table_width, q_heads,
                      kv_heads,  dim,        page_size,  scale, cap,         window};
-    if (k_scale) return attend_to<e4m3>(g, k, v, k_scale, v_scale, q, out, out_is_bf16, threads);
+    if (k_scale) return attend_to<e3m4>(g, k, v, k_scale, v_scale, q, out, out_is_bf16, threads);
     if (pages_are_bf16) return attend_to<bf16>(g, k, v, nullptr, nullptr, q, out, out_is_bf16, threads);
     attend_to<float>(g, k, v, nullptr, nullptr, q, out, out_is_bf16, threads);
 }

@@ -11,22 +11,22 @@ namespace {
 
 constexpr int64_t SMALL = 16384;  // elements below which waking a second thread costs more than it gives
 constexpr int MAX_DIM = 256;
-constexpr float E4M3_MAX = 448.0f;
+constexpr float E3M4_MAX = 31.0f;
 
-enum Kind { FLOAT32 = 0, E4M3 = 1, BF16 = 2 };
+enum Kind { FLOAT32 = 0, E3M4 = 1, BF16 = 2 };
 
-// Nearest e4m3, ties to even, |value| <= 448. Below 2^-6 the numbers are multiples of 2^-9, rounded by adding 2^14.
+// Nearest e3m4, ties to even, |value| <= 31. Below 2^-2 the numbers are multiples of 2^-6, rounded by adding 2^17.
 INLINE uint8_t encode(float value) {
     const uint32_t bits = bits_as<uint32_t>(value), magnitude = bits & 0x7fffffff;
-    const uint32_t normal = ((magnitude + 0x7ffff + ((magnitude >> 20) & 1)) >> 20) - (120 << 3);
-    const uint32_t small = bits_as<uint32_t>(bits_as<float>(magnitude) + 16384.0f) - bits_as<uint32_t>(16384.0f);
-    return uint8_t((magnitude < 0x3c800000 ? small : normal) | ((bits >> 24) & 0x80));
+    const uint32_t normal = ((magnitude + 0x3ffff + ((magnitude >> 19) & 1)) >> 19) - (124 << 4);
+    const uint32_t small = bits_as<uint32_t>(bits_as<float>(magnitude) + 131072.0f) - bits_as<uint32_t>(131072.0f);
+    return uint8_t((magnitude < 0x3e800000 ? small : normal) | ((bits >> 24) & 0x80));
 }
 
 struct Head {
     void *to;
     int64_t stride;
-    float *scale;  // of e4m3 pages
+    float *scale;  // of e3m4 pages
 };
 
 template <class T> INLINE void put_plain(const float *x, int64_t dim, const Head &head) {
@@ -39,12 +39,12 @@ void put_codes(const float *x, int64_t dim, const Head &head) {
         const float magnitude = std::fabs(x[d]);
         top = magnitude > top || magnitude != magnitude ? magnitude : top;
     }
-    const float scale = top / E4M3_MAX;
+    const float scale = top / E3M4_MAX;
     *head.scale = scale;
     uint8_t *to = static_cast<uint8_t *>(head.to), codes[MAX_DIM];
     for (int64_t d = 0; d < dim; d++) {
         float value = scale > 0.0f ? x[d] / scale : 0.0f;
-        value = value > E4M3_MAX ? E4M3_MAX : value < -E4M3_MAX ? -E4M3_MAX : value;
+        value = value > E3M4_MAX ? E3M4_MAX : value < -E3M4_MAX ? -E3M4_MAX : value;
         codes[d] = encode(value);
     }
     for (int64_t d = 0; d < dim; d++) to[d * head.stride] = codes[d];
@@ -57,13 +57,13 @@ struct Store {
     Kind kind;
 
     void put(const float *x, const Head &head) const {
-        if (kind == E4M3) return put_codes(x, dim, head);
+        if (kind == E3M4) return put_codes(x, dim, head);
         if (kind == BF16) return put_plain<bf16>(x, dim, head);
         put_plain<float>(x, dim, head);
     }
 
     void put_head(const float *k_row, const float *v_row, int64_t page, int64_t head, int64_t at) const {
-        const int64_t plane = page * kv_heads + head, size = kind == E4M3 ? 1 : kind == BF16 ? 2 : 4;
+        const int64_t plane = page * kv_heads + head, size = kind == E3M4 ? 1 : kind == BF16 ? 2 : 4;
         char *k_to = static_cast<char *>(k) + (plane * dim * page_size + at) * size;
         char *v_to = static_cast<char *>(v) + (plane * page_size + at) * dim * size;
         put(k_row, {k_to, page_size, k_scale ? k_scale + plane * page_size + at : nullptr});

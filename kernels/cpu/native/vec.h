@@ -18,10 +18,10 @@ typedef uint8_t u8x16 __attribute__((vector_size(16)));
 
 constexpr int LANES = 16;
 constexpr int ALIGN = 64;
-constexpr float E4M3_UNIT = 256.0f;  // half precision has 8 more exponents below 1 than e4m3
+constexpr float E3M4_UNIT = 4096.0f;  // half precision has 12 more exponents below 1 than e3m4
 
 struct bf16 { uint16_t bits; };
-struct e4m3 { uint8_t bits; };
+struct e3m4 { uint8_t bits; };
 
 template <class To, class From> INLINE To bits_as(From value) {
     static_assert(sizeof(To) == sizeof(From));
@@ -56,16 +56,17 @@ INLINE f32x16 load16(const bf16 *from) {
     return bits_as<f32x16>(__builtin_convertvector(raw, u32x16) << 16);
 }
 
-// A code without its scale, in units of E4M3_UNIT: the caller has a scale to multiply by anyway. Through half precision where the machine has it: there, e4m3's subnormals are exact and
-// full speed, while as float32 bit patterns they would be denormal operands.
-INLINE f32x16 load16(const e4m3 *from) {
+// A code without its scale, in units of E3M4_UNIT: the caller has a scale to multiply by anyway. Through half precision
+// where the machine has it: there, e3m4's subnormals are exact and full speed, while as float32 bit patterns they would
+// be denormal operands.
+INLINE f32x16 load16(const e3m4 *from) {
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__F16C__)
     __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i *>(from)));
-    __m256i half = _mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16(int16_t(0xbfff)));
+    __m256i half = _mm256_and_si256(_mm256_slli_epi16(wide, 6), _mm256_set1_epi16(int16_t(0x9fff)));
     return (f32x16)_mm512_cvtph_ps(half);
 #elif defined(__AVX2__) && defined(__F16C__)
     __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i *>(from)));
-    __m256i half = _mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16(int16_t(0xbfff)));
+    __m256i half = _mm256_and_si256(_mm256_slli_epi16(wide, 6), _mm256_set1_epi16(int16_t(0x9fff)));
     struct { __m256 low, high; } pair = {_mm256_cvtph_ps(_mm256_castsi256_si128(half)),
                                          _mm256_cvtph_ps(_mm256_extracti128_si256(half, 1))};
     return bits_as<f32x16>(pair);
@@ -73,7 +74,7 @@ INLINE f32x16 load16(const e4m3 *from) {
     u8x16 raw;
     std::memcpy(&raw, from, sizeof raw);
     u32x16 wide = __builtin_convertvector(raw, u32x16);
-    return bits_as<f32x16>(((wide & 0x80) << 24) | ((wide & 0x7f) << 20)) * 0x1p112f;
+    return bits_as<f32x16>(((wide & 0x80) << 24) | ((wide & 0x7f) << 19)) * 0x1p112f;
 #endif
 }
 

@@ -105,10 +105,10 @@ def test_alone_and_mixed_in_chunks_and_by_decoding(exact_runner, cases, driver_o
 
 
 def test_the_served_mode_stays_within_its_stated_tolerance(base_model, tmp_path, oracle, cases, driver_of) -> None:
-    """bf16 weights and e4m3 K/V: root mean square error below 15 % of the spread of the logits, and less than a
+    """bf16 weights and FP8 K/V: root mean square error below 15 % of the spread of the logits, and less than a
     twentieth of a nat between the distributions of the next token, averaged over the prompts.
 
-    Most of it is e4m3's three bits of mantissa in K. transformers in bf16, K/V included, is at 2-6 %.
+    transformers in bf16, K/V included, is at 2-6 %.
     """
     runner = load_runner(EngineConfig(model=base_model, home=tmp_path, url="", kv_pool_tokens=1024, threads=1))
     for slot, name in enumerate(NAMES):

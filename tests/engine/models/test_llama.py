@@ -108,7 +108,7 @@ def test_runs_that_do_not_sample_give_no_logits(small_model, runner_of, driver_o
     assert runner.run(Batch((Run(first, 20, 3, False),))).shape == (0, 320)
 
 
-def test_bf16_weights_and_e4m3_pages_stay_close(small_model, runner_of, driver_of) -> None:
+def test_bf16_weights_and_e3m4_pages_stay_close(small_model, runner_of, driver_of) -> None:
     """The served mode on random weights: a tenth of the spread of the logits, root mean square."""
     folder, model = small_model(num_hidden_layers=4)
     driver = driver_of(runner_of(folder, exact=False))
