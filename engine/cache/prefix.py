@@ -149,11 +149,15 @@ class PrefixCache:
         assert all(root.children for root in self._roots.values()), "an empty namespace was kept"
 
     def _digits(self, tokens: list[int], fork: Fork | None) -> Iterator[Digit]:
-        """Pages as the tree knows them: one that reaches beyond a fork bears the other namespace in front."""
+        """Pages as the tree knows them: one that reaches beyond a fork says in front whose it is, from where on."""
         size = self._page_size
         for end in range(size, len(tokens) + 1, size):
             page = tuple(tokens[end - size : end])
-            yield page if fork is None or end <= fork.at else (fork.namespace, *page)
+            if fork is None or end <= fork.at:
+                yield page
+            else:
+                begins = max(fork.at - (end - size), 0)
+                yield (fork.namespace + begins.to_bytes(4, "big"), *page)
 
     def _adopt(self, parent: Node, digit: Digit, page: int) -> Node:
         child = Node(parent.namespace, parent, digit, page)

@@ -99,6 +99,15 @@ def test_another_tenant_and_another_adapter_share_nothing(
         assert answer.usage.cached_tokens == 0
 
 
+def test_an_invocation_that_a_page_ends_in_the_middle_of(engine: TinyEngine, model: Path, activated: Path) -> None:
+    """The same page twice, activated from its first token on in one prompt and from its last on in the other."""
+    page = [*BODY[:8], 7, 8, 9, 7]
+    assert len(page) % PAGE == 0
+    for prompt in ([*page, 30, 31], [*page, 8, 9], [*page, 30, 31]):
+        (answer,) = engine.ask((prompt, activated))
+        assert answer.tokens == greedy_by_peft(model, activated, prompt, 6)
+
+
 def test_two_activated_adapters_share_the_bases_pages_alone(engine: TinyEngine, model: Path, activated: Path) -> None:
     other = model.parent / "other"
     if not other.exists():
