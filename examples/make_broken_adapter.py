@@ -1,6 +1,7 @@
 """`python examples/make_broken_adapter.py DIR`: the pirate adapter, spoiled in four ways for the check to find.
 
-a start that changes the base model (PiSSA) in the config; one tensor of another base model's width; a NaN; names that no module has.
+A start that changes the base model (PiSSA) in the config; one tensor of another base model's width; a NaN; names that
+no module has.
 """
 
 import argparse
