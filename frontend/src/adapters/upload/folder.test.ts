@@ -28,7 +28,9 @@ describe("readFolder", () => {
   });
 
   it("takes shards with their index", () => {
-    const shards = ["00001-of-00002", "00002-of-00002"].map((part) => `adapter_model-${part}.safetensors`);
+    const shards = ["00001-of-00002", "00002-of-00002"].map(
+      (part) => `adapter_model-${part}.safetensors`,
+    );
     const index = "adapter_model.safetensors.index.json";
     const names = ["adapter_config.json", index, ...shards];
     const read = readFolder([...names, "tokenizer.json"].map((name) => at(`a/${name}`)));
