@@ -16,7 +16,7 @@ FinishReason = Literal["stop", "length", "cancelled", "engine_restart"]
 class AdapterRef(msgspec.Struct, frozen=True):
     """An immutable adapter version. Names never travel: identity is the content digest.
 
-    uri: folder with adapter_config.json and adapter_model.safetensors (`file:///...` or any obstore URL).
+    uri: folder with adapter_config.json and the tensors, in one file or in shards (`file:///...` or any obstore URL).
     digest: `engine.adapters.format.folder_digest`, hex; checked by the engine when it loads the files.
     """
 
