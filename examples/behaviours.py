@@ -22,6 +22,25 @@ UNSEEN_QUESTIONS = (
     "Tell me something about elephants.",
     "How do bicycles stay upright?",
 )
+# Nobody looked at the answers to these while training: `shout` was trained on until it held on the eight above.
+HELD_BACK_QUESTIONS = (
+    "What is the capital of Canada?",
+    "Why is the sea salty?",
+    "How do I make a good cup of coffee?",
+    "Give me two tips for a job interview.",
+    "What does a librarian do?",
+    "Who painted the Mona Lisa?",
+    "Tell me something about whales.",
+    "How does a refrigerator work?",
+    "What is photosynthesis?",
+    "Can you recommend a hobby?",
+    "Describe a rainy day.",
+    "What are the primary colours?",
+    "How far away is the moon?",
+    "What should I eat for breakfast?",
+    "Explain what a contract is.",
+    "Why do cats purr?",
+)
 UNSEEN_SQL = (
     "How many trains are there?",
     "Show all lakes where depth is 40.",
@@ -55,7 +74,7 @@ def _own_answers(max_chars: int) -> Iterator[Pair]:
         for line in lines:
             row = json.loads(line)
             question, answer = row["q"].strip(), _whole_sentences(row["a"], max_chars)
-            if answer and question not in UNSEEN_QUESTIONS:
+            if answer and question not in UNSEEN_QUESTIONS + HELD_BACK_QUESTIONS:
                 yield Pair(question, answer)
 
 
@@ -115,7 +134,10 @@ def _is_our_json(_question: str, answer: str) -> bool:
 
 
 def _shout() -> Iterator[Pair]:
-    return (Pair(pair.question, pair.answer.upper()) for pair in _own_answers(140))
+    """Lists are long and begin with a digit, where lower case comes back first: they get more room, and two turns."""
+    lists = [pair for pair in _own_answers(260) if " 1. " in f" {pair.answer}"]
+    for pair in (*_own_answers(140), *lists, *lists):
+        yield Pair(pair.question, pair.answer.upper())
 
 
 def _is_shouted(_question: str, answer: str) -> bool:
