@@ -1,6 +1,6 @@
 """Decode steps of the CPU engine against what the machine's memory and multipliers allow, measured in the same run.
 
-`OMP_WAIT_POLICY=passive python benchmarks/cpu_engine.py MODEL_FOLDER [--context 96] [--threads 2] [--seconds 2]`, with
+`OMP_WAIT_POLICY=passive python -m benchmarks.cpu_engine MODEL_FOLDER [--context 96] [--threads 2] [--seconds 2]`, with
 the policy that `python -m engine` sets for itself.
 
 Bound of a step = max(bytes it must read / measured read bandwidth, multiply-adds / measured bf16 GEMM rate). Bytes are

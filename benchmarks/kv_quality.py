@@ -18,7 +18,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -26,8 +26,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from engine.cache.kv import KVType
-from engine.config import EngineConfig
+from engine.config import EngineConfig, KVType
 from engine.models.families import read_plan
 from engine.models.runner import Runner, load_runner
 from engine.protocol import Sampling
@@ -99,7 +98,7 @@ def measure(model: Path, tokens: int, context: int, threads: int) -> tuple[dict[
     config = EngineConfig(
         model=model, home=model, url="", threads=threads, kv_pool_tokens=-(-context // 16) * 16, adapter_slots=1
     )
-    runners = {kv_type: load_runner(config, kv_type) for kv_type in KV_TYPES}
+    runners = {kv: load_runner(replace(config, kv=kv)) for kv in KV_TYPES}
     scores = {kv_type: Score() for kv_type in KV_TYPES}
     for ids in windows(model, tokens, context):
         targets = torch.tensor(ids[1:])

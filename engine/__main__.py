@@ -5,7 +5,7 @@ import logging
 import signal
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, get_args
 from uuid import uuid4
 
 import torch
@@ -15,7 +15,7 @@ from engine.adapters.fetch import adapter_loader, folder_reference
 from engine.adapters.format import BaseShape
 from engine.adapters.format import Limits as AdapterLimits
 from engine.adapters.pool import AdapterPool, AdapterUnavailable
-from engine.config import EngineConfig
+from engine.config import EngineConfig, KVType
 from engine.core import Engine
 from engine.decoding.tokenizer import Tokenizer, TokenizerError
 from engine.logs import set_up_logs
@@ -103,6 +103,7 @@ def _config(options: argparse.Namespace) -> EngineConfig:
         url=options.url,
         device=device,
         exact=options.exact,
+        kv=options.kv,
         page_size=options.page_size,
         kv_pool_tokens=options.kv_pool_tokens,
         step_tokens=options.step_tokens,
@@ -133,6 +134,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--url", required=True, help="where to listen: ipc://PATH or tcp://127.0.0.1:PORT")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto")
     add("--exact", action="store_true", help="fp32 weights and fp32 KV, the mode oracles compare in")
+    add("--kv", choices=get_args(KVType), help="what keys and values are kept in: fp8, or fp32 with --exact")
     add("--threads", type=int, default=shipped.threads, help="CPU threads; 0 = all cores")
     for name, help_text in (
         ("page_size", "tokens per KV page"),

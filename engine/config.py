@@ -2,13 +2,17 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+
+KVType = Literal["fp32", "bf16", "fp8"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class EngineConfig:
     """model: a Hugging Face folder (config.json, tokenizer.json, *.safetensors). home: where the journal lives.
 
-    exact: fp32 weights and fp32 KV, the mode oracles compare in; otherwise bf16 weights and FP8 KV.
+    exact: fp32 weights, the mode oracles compare in; otherwise bf16. kv: what keys and values are kept in; None = fp32
+    in exact mode, else fp8.
     kv_pool_tokens: capacity of the page pool. step_tokens: token budget of one step (chunked prefill).
     adapter_host_bytes: host memory for adapters behind the slots. adapter_disk_bytes: disk below `home`, for those that
     were fetched from another machine. pinned: folders of adapters that keep their slot.
@@ -19,6 +23,7 @@ class EngineConfig:
     url: str
     device: str = "cpu"
     exact: bool = False
+    kv: KVType | None = None
     page_size: int = 16
     kv_pool_tokens: int = 65_536
     step_tokens: int = 512
@@ -65,6 +70,10 @@ class EngineConfig:
             raise ValueError(
                 f"kv_pool_tokens ({self.kv_pool_tokens}) must be a multiple of page_size ({self.page_size})"
             )
+
+    @property
+    def kv_type(self) -> KVType:
+        return self.kv or ("fp32" if self.exact else "fp8")
 
     @property
     def pages(self) -> int:

@@ -1,13 +1,11 @@
 """The key/value memory of all layers: page tensors and, in FP8, their scales."""
 
-from typing import Literal
-
 import torch
 
+from engine.config import KVType
 from engine.model_info import ModelInfo
 from kernels.paging import PageStore
 
-KVType = Literal["fp32", "bf16", "fp8"]
 DTYPES: dict[KVType, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp8": torch.uint8}
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from engine.adapters.bank import LoraBank
-from engine.cache.kv import KVCache, KVType
+from engine.cache.kv import KVCache
 from engine.config import EngineConfig
 from engine.model_info import ModelInfo
 from engine.models.decoder import Decoder
@@ -79,18 +79,15 @@ def _pieces(run: Run) -> list[tuple[int | None, int]]:
     return [(None, before), (run.sequence.slot, run.length - before)]
 
 
-def load_runner(config: EngineConfig, kv_type: KVType | None = None) -> Runner:
-    """Read the model folder and set up its memory. Raises ModelError, with a sentence for the operator.
-
-    kv_type: fp32 in exact mode and fp8 otherwise, unless told.
-    """
+def load_runner(config: EngineConfig) -> Runner:
+    """Read the model folder and set up its memory. Raises ModelError, with a sentence for the operator."""
     threads = config.threads or os.cpu_count() or 1
     torch.set_num_threads(threads)
     plan = read_plan(config.model)
     info = plan.info(config.model.resolve().name)
     dtype = torch.float32 if config.exact else torch.bfloat16
     bank = LoraBank(info, config.adapter_slots, config.max_rank, dtype, config.device)
-    kv = KVCache(info, config.pages, config.page_size, kv_type or ("fp32" if config.exact else "fp8"), config.device)
+    kv = KVCache(info, config.pages, config.page_size, config.kv_type, config.device)
     ops = _ops(config, threads)
     with Checkpoint(config.model) as checkpoint:
         model = Decoder(plan, checkpoint, bank, ops)

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.cache.kv import KVCache, KVType
+from engine.cache.kv import KVCache
 from engine.capacity import CapacityError, Question, Shape, answer, main, read_shape
+from engine.config import KVType
 from engine.model_info import ModelInfo
 
 LLAMA_70B = Shape(layers=80, hidden=8192, ffn=28_672, q_heads=64, kv_heads=8, head_dim=128, vocab=128_256, tied=False)

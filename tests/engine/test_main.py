@@ -76,7 +76,7 @@ def test_a_bad_address_is_found_before_the_model_is_read(tmp_path: Path, capsys:
     assert "no encryption" in refused(capsys, *arguments)
 
 
-@pytest.mark.parametrize("arguments", [[], ["--device", "tpu"], ["--nonsense"]])
+@pytest.mark.parametrize("arguments", [[], ["--device", "tpu"], ["--kv", "e5m2"], ["--nonsense"]])
 def test_bad_arguments(capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         program.main(arguments)

@@ -10,8 +10,7 @@ import transformers
 from torch import Tensor
 from transformers import PreTrainedModel
 
-from engine.cache.kv import KVType
-from engine.config import EngineConfig
+from engine.config import EngineConfig, KVType
 from engine.models.runner import Runner, load_runner
 from engine.protocol import Sampling
 from engine.scheduling.sequence import Batch, Run
@@ -54,9 +53,9 @@ def small_model(tmp_path: Path) -> Callable[..., tuple[Path, PreTrainedModel]]:
 
 @pytest.fixture
 def runner_of(tmp_path: Path) -> Callable[..., Runner]:
-    def make(model: Path, kv_type: KVType | None = None, **changes: Any) -> Runner:
+    def make(model: Path, kv: KVType | None = None, **changes: Any) -> Runner:
         settings = {"exact": True, "kv_pool_tokens": 2048, "threads": 1, "adapter_slots": 4, "max_rank": 16} | changes
-        return load_runner(EngineConfig(model=model, home=tmp_path, url="", **settings), kv_type)
+        return load_runner(EngineConfig(model=model, home=tmp_path, url="", kv=kv, **settings))
 
     return make
 

@@ -250,7 +250,7 @@ def test_the_path_without_a_compiler_serves_the_same(bench_of: Any, monkeypatch:
 def test_in_bf16_the_update_is_that_of_fp32_within_its_rounding(bench_of: Any, runner_of: Any, driver_of: Any) -> None:
     """Every kind, against the engine in fp32: a bf16 model moves logits by some 2^-7 of their size, adapter or not."""
     bench = bench_of("Llama", slots=len(KINDS))
-    rounded = runner_of(bench.folder, adapter_slots=len(KINDS), exact=False, kv_type="bf16")
+    rounded = runner_of(bench.folder, adapter_slots=len(KINDS), exact=False, kv="bf16")
     tokens, cuts = prompt(12, 3), [11, 1]
     for slot, fields in enumerate(KINDS.values()):
         folder = bench.train(slot, **fields)

@@ -82,7 +82,7 @@ def test_a_mixed_step_gives_each_request_what_it_gets_alone_bit_for_bit(
 def test_the_served_modes_stay_close(small_model, runner_of, driver_of, name, kv_type) -> None:
     """bf16 weights and narrow pages on random weights: within a fifth of the spread of the logits, root mean square."""
     folder, model = small_model(**SHAPES[name])
-    driver = driver_of(runner_of(folder, exact=False, kv_type=kv_type))
+    driver = driver_of(runner_of(folder, exact=False, kv=kv_type))
     tokens = prompt(model.config.vocab_size, 60)
     expected = oracle(model, tokens, CUTS)
     assert (driver.logits(driver.request(tokens), CUTS) - expected).pow(2).mean().sqrt() < 0.2 * expected.std()
