@@ -12,7 +12,8 @@ class EngineConfig:
     """model: a Hugging Face folder (config.json, tokenizer.json, *.safetensors). home: where the journal lives.
 
     exact: fp32 weights, the mode oracles compare in; otherwise bf16. kv: what keys and values are kept in; None = fp32
-    in exact mode, else fp8.
+    in exact mode, else fp8. invariant: a token is the same bit for bit whoever shares its steps, in bf16 too; exact
+    mode always is.
     kv_pool_tokens: capacity of the page pool. step_tokens: token budget of one step (chunked prefill).
     adapter_host_bytes: host memory for adapters behind the slots. adapter_disk_bytes: disk below `home`, for those that
     were fetched from another machine. pinned: folders of adapters that keep their slot.
@@ -24,6 +25,7 @@ class EngineConfig:
     device: str = "cpu"
     exact: bool = False
     kv: KVType | None = None
+    invariant: bool = False
     page_size: int = 16
     kv_pool_tokens: int = 65_536
     step_tokens: int = 512
@@ -64,6 +66,8 @@ class EngineConfig:
             raise ValueError(f"metrics_port is {self.metrics_port}: it must be 1 to 65535, or 0 for none")
         if not 0 <= self.drain_seconds <= 3600:
             raise ValueError(f"drain_seconds is {self.drain_seconds}: it must be 0 (none) to 3600")
+        if self.invariant and self.device != "cpu":
+            raise ValueError(f"invariant is for the CPU, and device is {self.device}: leave it out")
         if self.threads < 0:
             raise ValueError(f"threads is {self.threads}: it must be 0 (all cores) or more")
         if self.kv_pool_tokens % self.page_size:

@@ -96,7 +96,7 @@ def load_runner(config: EngineConfig) -> Runner:
 
 def _ops(config: EngineConfig, threads: int) -> Ops:
     if config.device == "cpu":
-        return cpu_ops(threads, invariant=config.exact)
+        return cpu_ops(threads, invariant=config.exact or config.invariant)
     from kernels.cuda_ops import CudaOps  # imports triton, which an engine without a GPU does without
 
     return CudaOps()

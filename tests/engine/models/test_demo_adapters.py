@@ -121,3 +121,21 @@ def test_the_served_mode_stays_within_its_stated_tolerance(base_model, tmp_path,
     assert (ours - wanted).pow(2).mean().sqrt() < 0.15 * wanted.std(-1).mean()
     divergence = (wanted.softmax(-1) * (wanted.log_softmax(-1) - ours.log_softmax(-1))).sum(-1)
     assert divergence.mean() < 0.05
+
+
+def test_in_invariant_mode_no_company_changes_a_bit(base_model, tmp_path, oracle, cases, driver_of) -> None:
+    """bf16 weights and FP8 K/V, prompts in pieces beside others against each whole and by itself."""
+    settings = {"kv_pool_tokens": 1024, "threads": 2, "invariant": True}
+    runner = load_runner(EngineConfig(model=base_model, home=tmp_path, url="", **settings))
+    for slot, name in enumerate(NAMES):
+        runner.bank.write(slot, weights_of(name, oracle))
+    driver = driver_of(runner)
+    requests = [driver.request(tokens, None if name is None else NAMES.index(name)) for name, tokens, _ in cases]
+    driver.step(*((request, 5 + i) for i, request in enumerate(requests)))
+    driver.step(*((request, request.remaining_len - 1) for request in requests))
+    mixed = driver.step(*((request, 1) for request in requests))
+    alone = [
+        driver.logits(driver.request(request.tokens, request.slot), [len(request.tokens) - 1, 1])[-1:]
+        for request in requests
+    ]
+    assert torch.equal(mixed, torch.cat(alone))
