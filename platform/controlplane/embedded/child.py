@@ -39,7 +39,6 @@ class Running:
 
     def __init__(self, child: Child, log: Path) -> None:
         self.child = child
-        self.log = log
         self.started = time.monotonic()
         with log.open("ab") as output:
             self._process = subprocess.Popen(
@@ -74,9 +73,6 @@ class Running:
     def end_group(self) -> None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
-
-    def log_tail(self, lines: int = 12) -> str:
-        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
 
 
 def exit_in_words(code: int) -> str:

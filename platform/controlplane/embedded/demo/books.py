@@ -5,15 +5,14 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 import psycopg
-import zmq
 
 from controlplane.embedded.client import Client
 from controlplane.embedded.demo.stack import DemoStack
 from controlplane.embedded.demo.steps import DemoFailed, expect
-from engine.protocol import JournalLine, JournalPage, ReadJournal, decode_events, encode_request
+from controlplane.inference.engine_sync import EngineCalls
 
 QUIET_SECONDS = 150.0
-ANSWER_MS = 10_000
+ANSWER_SECONDS = 10.0
 Line = tuple[str, int, int, int, int]  # request id, prompt, cached, completion tokens, device nanoseconds
 
 
@@ -65,24 +64,9 @@ def open_holds(stack: DemoStack) -> int:
 
 def _lines(url: str) -> Iterator[Line]:
     after = 0
-    while page := _page(url, after):
-        for line in page:
-            used = line.usage
-            yield line.request_id, used.prompt_tokens, used.cached_tokens, used.completion_tokens, used.device_ns
-            after = line.position
-
-
-def _page(url: str, after: int) -> tuple[JournalLine, ...]:
-    context = zmq.Context()
-    socket = context.socket(zmq.DEALER)
-    socket.linger = 0
-    try:
-        socket.connect(url)
-        socket.send(encode_request(ReadJournal(call_id="demo", after=after)))
-        if not socket.poll(ANSWER_MS):
-            raise DemoFailed("the engine did not give its journal")
-        pages = [event for event in decode_events(socket.recv()) if isinstance(event, JournalPage)]
-        return pages[0].lines
-    finally:
-        socket.close()
-        context.term()
+    with EngineCalls(url, seconds=ANSWER_SECONDS) as engine:
+        while lines := engine.read_journal(after).lines:
+            for line in lines:
+                used = line.usage
+                yield line.request_id, used.prompt_tokens, used.cached_tokens, used.completion_tokens, used.device_ns
+            after = lines[-1].position
