@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 import torch
 
+from tests.engine.models.oracle import oracle, prompt
+
 SHAPES: dict[str, dict[str, Any]] = {
     "llama-biases": {"family": "Llama", "attention_bias": True, "mlp_bias": True, "num_attention_heads": 5,
                      "num_key_value_heads": 5, "head_dim": 48, "hidden_size": 80},
@@ -41,16 +43,6 @@ SHAPES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 TOLERANCE = {"atol": 1e-4, "rtol": 0}
 CUTS = [1, 30, 16, 7, 1, 1, 1, 1, 1, 1]
-
-
-def prompt(vocabulary: int, length: int, seed: int = 1) -> list[int]:
-    return torch.randint(vocabulary, (length,), generator=torch.Generator().manual_seed(seed)).tolist()
-
-
-@torch.no_grad()
-def oracle(model, tokens: list[int], cuts: list[int]) -> torch.Tensor:
-    ends = torch.tensor(cuts).cumsum(0) - 1
-    return model(torch.tensor([tokens])).logits[0, ends]
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)

@@ -6,6 +6,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from tests.engine.models.oracle import oracle, prompt
+
 SHAPES = {
     "grouped": {},
     "odd-heads": {"num_attention_heads": 9, "num_key_value_heads": 3, "head_dim": 48, "hidden_size": 432},
@@ -28,16 +30,6 @@ ROPES = {
 }
 # The product compares in exact mode within 1e-4; these models are small enough for less.
 TOLERANCE = {"atol": 5e-5, "rtol": 0}
-
-
-def prompt(vocabulary: int, length: int, seed: int = 1) -> list[int]:
-    return torch.randint(vocabulary, (length,), generator=torch.Generator().manual_seed(seed)).tolist()
-
-
-@torch.no_grad()
-def oracle(model, tokens: list[int], cuts: list[int]) -> torch.Tensor:
-    ends = torch.tensor(cuts).cumsum(0) - 1
-    return model(torch.tensor([tokens])).logits[0, ends]
 
 
 @pytest.mark.parametrize("page_size", [16, 5])
