@@ -6,7 +6,7 @@ Transport: ZeroMQ ROUTER (engine) / DEALER (gateway). Every message is one msgpa
 This module is one of the two that the control plane may import, so it stays free of torch.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -26,11 +26,30 @@ class AdapterRef(msgspec.Struct, frozen=True):
     rank: int
 
 
-class Sampling(msgspec.Struct, frozen=True):
-    """How to choose the next token. `temperature == 0` is greedy. `top_k == 0` and `top_p == 1` are off.
+class Grammar(msgspec.Struct, frozen=True):
+    """What the text must match, as a whole.
 
-    seed: with it, the same request gives the same text whoever shares the batch.
-    stop: strings that end the text; never part of what is returned.
+    kind and text: "json_object" (text is empty), "json_schema" (the schema), "regex", "lark" (a grammar in
+    llguidance's dialect of Lark), "choice" (a JSON list of strings).
+    """
+
+    kind: Literal["json_object", "json_schema", "regex", "lark", "choice"]
+    text: str = ""
+
+
+class Sampling(msgspec.Struct, frozen=True):
+    """How to choose the next token. `temperature == 0` is greedy. `top_k == 0`, `top_p == 1`, `min_p == 0` are off.
+
+    seed: with it, the same request gives the same text whoever shares the batch; choice i of n draws from its own
+    stream of it. stop, stop_token_ids: end the text; never part of what is returned unless include_stop.
+    n: choices to return. best_of: choices to generate, of which the n with the highest mean log-probability are
+    returned when all have ended; 0 = n. beam_width: beam search over so many beams (no temperature), n of them are
+    returned; 0 = off. length_penalty: exponent of the length that a beam's log-probability is divided by.
+    Penalties act before the temperature: presence and frequency on generated tokens, repetition (1 = off) on the
+    prompt's too. logit_bias: token id -> what is added to its logit, first of all. min_tokens: no end before so many.
+    ignore_eos: the end-of-text token is a token like others.
+    logprobs: with each token its log-probability before any of these changes, and so many of the likeliest beside it;
+    None = none. prompt_logprobs: the same for the prompt's tokens.
     """
 
     max_tokens: int
@@ -39,13 +58,37 @@ class Sampling(msgspec.Struct, frozen=True):
     top_k: int = 0
     seed: int | None = None
     stop: tuple[str, ...] = ()
+    stop_token_ids: tuple[int, ...] = ()
+    include_stop: bool = False
+    n: int = 1
+    best_of: int = 0
+    beam_width: int = 0
+    length_penalty: float = 1.0
+    min_p: float = 0.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    repetition_penalty: float = 1.0
+    logit_bias: dict[int, float] = {}
+    min_tokens: int = 0
+    ignore_eos: bool = False
+    logprobs: int | None = None
+    prompt_logprobs: int | None = None
+    grammar: Grammar | None = None
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One chat message as the template sees it."""
+    """One chat message as the template sees it.
+
+    tool_calls: of an assistant, each {"id", "type": "function", "function": {"name", "arguments": object}}.
+    tool_call_id, name: of a tool's answer. reasoning_content: what an assistant thought before.
+    """
 
     role: str
     content: str
+    tool_calls: tuple[dict[str, Any], ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+    reasoning_content: str | None = None
 
 
 # --- gateway -> engine -------------------------------------------------------------------------------------------
@@ -61,20 +104,38 @@ class Prepare(msgspec.Struct, tag="prepare", frozen=True):
     """Turn a prompt into token ids, exactly one of the three; answered with `Prepared` or `EngineError`.
 
     A gateway calls this first: the hold on a tenant's budget needs the true prompt length before anything runs.
+    tools: function definitions, {"type": "function", "function": {...}}, for the chat template. template_options: more
+    variables for it. continue_last: the last message is left open, to be gone on with. special_tokens: of `text`.
+    with_pieces: answer with each token's bytes too.
+    grammar: compiled here, so that a wrong one is refused before anything is held.
     """
 
     call_id: str
     messages: tuple[Message, ...] | None = None
     text: str | None = None
     token_ids: tuple[int, ...] | None = None
+    tools: tuple[dict[str, Any], ...] = ()
+    template_options: dict[str, Any] = {}
+    continue_last: bool = False
+    special_tokens: bool = True
+    with_pieces: bool = False
+    grammar: Grammar | None = None
+
+
+class Detokenize(msgspec.Struct, tag="detokenize", frozen=True):
+    """Turn token ids into text, special tokens written out; answered with `Detokenized` or `EngineError`."""
+
+    call_id: str
+    token_ids: tuple[int, ...]
 
 
 class Generate(msgspec.Struct, tag="generate", frozen=True):
-    """Run one request. Events carry its request_id until one with `finish_reason`, or an `EngineError`.
+    """Run one request. Events carry its request_id until one with `usage`, or an `EngineError`.
 
     tenant: whose turn it is in the fair queue. namespace: the cache salt of rule 1 (the engine adds the adapter).
     tenant_weight: the tenant's share of the service, 0.01 to 100. deadline_s: seconds from its arrival at the engine;
     what has not ended by then ends with the error `deadline_exceeded`. None: no deadline.
+    pooling: no text is made; the last event carries the prompt's embedding. sampling.max_tokens is 0 then.
     """
 
     request_id: str
@@ -85,6 +146,7 @@ class Generate(msgspec.Struct, tag="generate", frozen=True):
     adapter: AdapterRef | None = None
     tenant_weight: float = 1.0
     deadline_s: float | None = None
+    pooling: Literal["mean", "last"] | None = None
 
 
 class Abort(msgspec.Struct, tag="abort", frozen=True):
@@ -111,7 +173,7 @@ class AckJournal(msgspec.Struct, tag="ack_journal", frozen=True):
     position: int
 
 
-Request = Describe | Prepare | Generate | Abort | Ping | ReadJournal | AckJournal
+Request = Describe | Prepare | Detokenize | Generate | Abort | Ping | ReadJournal | AckJournal
 
 
 # --- engine -> gateway -------------------------------------------------------------------------------------------
@@ -140,21 +202,61 @@ class Description(msgspec.Struct, tag="description", frozen=True):
     adapter_slots: int
     device: str
     exact: bool
+    hidden_size: int = 0  # numbers in an embedding
+    tool_format: str | None = None  # how this model writes a tool call, a name of `engine.decoding.tool_formats`
+    reasoning: tuple[str, str] | None = None  # what its template opens and closes a thought with
 
 
 class Prepared(msgspec.Struct, tag="prepared", frozen=True):
+    """pieces: the bytes of each token, where asked for."""
+
     call_id: str
     token_ids: tuple[int, ...]
+    pieces: tuple[bytes, ...] = ()
+
+
+class Detokenized(msgspec.Struct, tag="detokenized", frozen=True):
+    call_id: str
+    text: str
+
+
+class TopToken(msgspec.Struct, frozen=True):
+    """One token that might have come. text: its bytes, which may be a part of a character. logprob: natural."""
+
+    token_id: int
+    text: bytes
+    logprob: float
+
+
+class TokenLogprob(msgspec.Struct, frozen=True):
+    """The token that came, and the likeliest in its place, best first; `rank` 1 is the likeliest of all."""
+
+    token_id: int
+    text: bytes
+    logprob: float
+    rank: int
+    top: tuple[TopToken, ...] = ()
 
 
 class TokenEvent(msgspec.Struct, tag="token", frozen=True):
-    """New text of one request. `usage` comes with `finish_reason`, and is in the journal before it is sent."""
+    """New text of one choice of a request. Each choice ends with a `finish_reason`.
+
+    usage: of the whole request, with its very last event; in the journal before it is sent.
+    logprobs: one per id of token_ids, where asked for. prompt_logprobs: one per token of the prompt, None for the
+    first; with the first event of index 0. stop_reason: the stop string or token id that ended it; None for the end of
+    text. embedding: little-endian float32, of a request with `pooling`.
+    """
 
     request_id: str
     text: str
     token_ids: tuple[int, ...] = ()
     finish_reason: FinishReason | None = None
     usage: Usage | None = None
+    index: int = 0
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    prompt_logprobs: tuple[TokenLogprob | None, ...] | None = None
+    stop_reason: str | int | None = None
+    embedding: bytes | None = None
 
 
 class EngineError(msgspec.Struct, tag="error", frozen=True):
@@ -195,7 +297,7 @@ class JournalPage(msgspec.Struct, tag="journal_page", frozen=True):
     last_position: int  # of the whole journal
 
 
-Event = Description | Prepared | TokenEvent | EngineError | JournalPage
+Event = Description | Prepared | Detokenized | TokenEvent | EngineError | JournalPage
 
 _encoder = msgspec.msgpack.Encoder()
 _request_decoder: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)

@@ -1,12 +1,12 @@
 """The engine's metrics against what was asked of it, by an independent count."""
 
-import socket
 import urllib.request
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from controlplane.embedded.ports import free_port
 from engine.metering.metrics import Metrics
 from engine.protocol import Event, Generate, TokenEvent
 from tests.engine.toy import Toy, greedy, talkative, toy_adapter, toy_engine
@@ -95,9 +95,7 @@ def test_pages_and_slots_and_residency_until_eviction(tmp_path: Path) -> None:
 
 
 def test_served_on_this_machine_only_and_in_prometheus_format() -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     metrics = Metrics()
     metrics.ttft.observe(0.25)
     metrics.serve(port)
