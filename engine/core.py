@@ -12,12 +12,13 @@ from engine.adapters.pool import AdapterPool
 from engine.cache.pages import PagePool
 from engine.cache.prefix import PrefixCache, cache_namespace
 from engine.config import EngineConfig
+from engine.decoding.constraint import Constraint
 from engine.decoding.sampler import Draw, sample
 from engine.decoding.text_stream import TextStream
 from engine.metering.costing import run_weight, split_step
 from engine.metering.journal import Journal
 from engine.metering.metrics import GAUGE_SECONDS, Metrics, Reading
-from engine.protocol import EngineError, Event, FinishReason, Generate, TokenEvent
+from engine.protocol import EngineError, Event, FinishReason, Generate, Grammar, TokenEvent
 from engine.request import Request
 from engine.scheduling.admission import Limits, refusal
 from engine.scheduling.overload import Line, ServiceRate, Shedding
@@ -31,7 +32,7 @@ class Model(Protocol):
     """What the core asks of `engine.models.runner.Runner`."""
 
     def run(self, batch: Batch) -> Tensor:
-        """Compute every run. Returns float32 [sampling runs, vocab], in the order of those runs."""
+        """Compute every run. Returns float32 [rows of all runs, vocab], in their order."""
         ...
 
 
@@ -49,6 +50,7 @@ class Engine:
 
     No event leaves `step` before the journal has what it says. Each accepted request ends exactly once: by a
     `TokenEvent` with a finish reason, or by an `EngineError`, either one with the usage that is in the journal.
+    constraints: what holds a choice to its grammar, raising ConstraintRefused; None: requests with one are refused.
     clock: seconds, for deadlines and metrics.
     """
 
@@ -61,6 +63,7 @@ class Engine:
         adapters: AdapterPool,
         journal: Journal,
         *,
+        constraints: Callable[[Grammar], Constraint] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.metrics = Metrics()
@@ -74,7 +77,7 @@ class Engine:
             step_tokens=config.step_tokens,
             max_running=config.max_running,
         )
-        self._clock = clock
+        self._constraints, self._clock = constraints, clock
         self._shedding, self._rate = Shedding(config.max_waiting, config.max_waiting_per_tenant), ServiceRate()
         self._live: dict[str, Request] = {}
         self._events: list[Event] = []

@@ -28,12 +28,12 @@ class Runner:
 
     @torch.inference_mode()
     def run(self, batch: Batch) -> Tensor:
-        """Compute every run, storing its K/V. Returns float32 [sampling runs, vocab], in the order of those runs."""
+        """Compute every run, storing its K/V. Returns float32 [rows of all runs, vocab], in their order."""
         step = self._step(batch)
         tokens = [token for run in batch.runs for token in run.sequence.tokens[run.start : run.start + run.length]]
         assert len(tokens) == batch.tokens, "a run reaches past its sequence's tokens"
         residual, delta = self._model.hidden(torch.tensor(tokens, device=self.bank.device), step, self.kv)
-        rows = self._sampling_rows(batch)
+        rows = _rows(batch)
         if not rows:
             return residual.new_empty(0, self.info.vocab_size)
         if len(rows) == len(tokens):
@@ -64,13 +64,14 @@ class Runner:
         sequences = [run.sequence for run in batch.runs]
         return [self.info.context_len if max(s.max_len, len(s.tokens)) > switch else 0 for s in sequences]
 
-    def _sampling_rows(self, batch: Batch) -> list[int]:
-        rows, end = [], 0
-        for run in batch.runs:
-            end += run.length
-            if run.samples:
-                rows.append(end - 1)
-        return rows
+
+def _rows(batch: Batch) -> list[int]:
+    """Which of the batch's tokens yield a row."""
+    rows, end = list[int](), 0
+    for run in batch.runs:
+        end += run.length
+        rows += range(end - run.rows, end)
+    return rows
 
 
 def _pieces(run: Run) -> list[tuple[int | None, int]]:

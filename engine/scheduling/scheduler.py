@@ -284,9 +284,9 @@ class Scheduler:
             sequence.fork = fork_of(sequence.tokens[: sequence.prompt_len], invocation, sequence.namespace)
 
     def _place(self, sequence: Sequence) -> bool:
-        """Pages for all tokens it has, the cached prefix first. The last token is always computed: it is what the
-        next one is sampled from. Some room is left for those who run, lest they preempt it at once."""
-        match = self._cache.match(sequence.root, sequence.tokens[:-1], sequence.fork)
+        """Pages for all tokens it has, the cached prefix first. The last token, which the next one is
+        sampled from, is always computed, and so is every other whose row is asked for. Some room is left for those who run, lest they preempt it at once."""
+        match = self._cache.match(sequence.root, sequence.tokens[: sequence.first_row], sequence.fork)
         if match.node is not None:
             self._cache.lock(match.node)
             sequence.node = match.node
@@ -337,4 +337,5 @@ class Scheduler:
 
 
 def _run(sequence: Sequence, length: int) -> Run:
-    return Run(sequence, sequence.computed_len, length, samples=length == sequence.remaining_len)
+    start = sequence.computed_len
+    return Run(sequence, start, length, rows=min(max(start + length - sequence.first_row, 0), length))

@@ -18,6 +18,7 @@ class Sequence:
     passed_over_at: the plan that first passed it over because its adapter was in no slot.
     namespace: of its K/V in the prefix cache; base_namespace: the base model's, of the same tenant. fork: where an
     activated adapter begins, known from its first slot on; tokens before it are the base model's.
+    rows_from: the first token whose row (logits, or hidden state) is still asked for; None: only the last token's is.
     """
 
     request_id: str
@@ -41,6 +42,13 @@ class Sequence:
     queued_at: int = 0
     base_namespace: bytes = b""
     fork: Fork | None = None
+    rows_from: int | None = None
+
+    @property
+    def first_row(self) -> int:
+        """The first token whose row is needed: K/V of those before it may come from the prefix cache."""
+        last = len(self.tokens) - 1
+        return last if self.rows_from is None else min(self.rows_from, last)
 
     @property
     def root(self) -> bytes:
@@ -66,13 +74,19 @@ class Sequence:
 class Run:
     """One sequence's share of a step: tokens [start, start + length) of it are computed.
 
-    samples: the last of them yields the next token (false for all but the last chunk of a prompt).
+    rows: how many of the last of them have to yield a row of output. 0: a chunk of a prompt; 1: the next token is
+    sampled; all: log-probabilities of a prompt; k + 1: verification of k drafts.
     """
 
     sequence: Sequence
     start: int
     length: int
-    samples: bool
+    rows: int
+
+    @property
+    def samples(self) -> bool:
+        """Its last row is that of the sequence's last token: the next one is sampled from it."""
+        return self.start + self.length == len(self.sequence.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +98,7 @@ class Batch:
     @property
     def tokens(self) -> int:
         return sum(run.length for run in self.runs)
+
+    @property
+    def rows(self) -> int:
+        return sum(run.rows for run in self.runs)

@@ -90,8 +90,8 @@ class ToyModel:
             adapter = BASE if sequence.slot is None else self.bank.slots[sequence.slot]
             for position in range(run.start, run.start + run.length):
                 self.memory[self._place(sequence.pages, position)] = (sequence.tokens[position], adapter)
-            if run.samples:
-                entries = [self.memory[self._place(sequence.pages, p)] for p in range(run.start + run.length)]
+            for end in range(run.start + run.length - run.rows + 1, run.start + run.length + 1):
+                entries = [self.memory[self._place(sequence.pages, p)] for p in range(end)]
                 assert {seen for _, seen in entries} == {adapter}, "K/V of another adapter"
                 rows.append(toy_logits([token for token, _ in entries], adapter))
         return torch.stack(rows) if rows else torch.empty(0, VOCAB)
