@@ -284,8 +284,9 @@ class Scheduler:
             sequence.fork = fork_of(sequence.tokens[: sequence.prompt_len], invocation, sequence.namespace)
 
     def _place(self, sequence: Sequence) -> bool:
-        """Pages for all tokens it has, the cached prefix first. The last token, which the next one is
-        sampled from, is always computed, and so is every other whose row is asked for. Some room is left for those who run, lest they preempt it at once."""
+        """Pages for all tokens it has, the cached prefix first. The last token, which the next one is sampled from, is
+        always computed, and so is every other whose row is asked for. Some room is left for those who run, lest they
+        preempt it at once."""
         match = self._cache.match(sequence.root, sequence.tokens[: sequence.first_row], sequence.fork)
         if match.node is not None:
             self._cache.lock(match.node)
