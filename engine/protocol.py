@@ -12,6 +12,10 @@ import msgspec
 
 FinishReason = Literal["stop", "length", "cancelled", "engine_restart"]
 
+# hermes: `<tool_call>\n{"name", "arguments"}\n</tool_call>`, one or more. llama3: the whole text is
+# `{"name", "parameters"}`, more of them behind `; `. mistral: `[TOOL_CALLS][{"name", "arguments"}, ...]`.
+ToolFormat = Literal["hermes", "llama3", "mistral"]
+
 
 class AdapterRef(msgspec.Struct, frozen=True):
     """An immutable adapter version. Names never travel: identity is the content digest.
@@ -191,23 +195,6 @@ class Usage(msgspec.Struct, frozen=True):
     device_ns: int
 
 
-class ToolFormat(msgspec.Struct, frozen=True):
-    """How a model writes tool calls: `begin`, the calls with `separator` between them, `end`.
-
-    A call is `open`, {"name": ..., arguments_key: {...}}, `close`. marker: the text where calls begin; "" = the text as
-    a whole is calls where it begins with `{`. A model may put other white space between the parts.
-    """
-
-    name: str
-    marker: str
-    begin: str = ""
-    open: str = ""
-    close: str = ""
-    separator: str = "\n"
-    end: str = ""
-    arguments_key: str = "arguments"
-
-
 class Description(msgspec.Struct, tag="description", frozen=True):
     call_id: str
     engine_id: str  # stable over restarts: names the journal
@@ -220,7 +207,7 @@ class Description(msgspec.Struct, tag="description", frozen=True):
     device: str
     exact: bool
     hidden_size: int = 0  # numbers in an embedding
-    tool_format: ToolFormat | None = None  # None: the model has no chat template, thus no tools
+    tool_format: ToolFormat | None = None  # how this model writes a tool call; None: it has no chat template
     reasoning: tuple[str, str] | None = None  # what its template opens and closes a thought with
 
 

@@ -1,31 +1,35 @@
-"""The ways in which model families write tool calls, and which of them a model has."""
+"""Which of the ways to write tool calls, and to mark thoughts, a model has."""
+
+from collections.abc import Container
 
 from engine.protocol import ToolFormat
 
-HERMES = ToolFormat("hermes", marker="<tool_call>", open="<tool_call>\n", close="\n</tool_call>")
-MISTRAL = ToolFormat("mistral", marker="[TOOL_CALLS]", begin="[TOOL_CALLS][", separator=", ", end="]")
-LLAMA3_JSON = ToolFormat("llama3_json", marker="", separator="; ", arguments_key="parameters")
-
-# What a model opens and closes a thought with, by families; the first that its template or vocabulary has is taken.
-THOUGHTS = (
-    ("<think>", "</think>"),
-    ("[THINK]", "[/THINK]"),
-    ("<thinking>", "</thinking>"),
-    ("<reasoning>", "</reasoning>"),
+# What models open and close a thought with.
+THOUGHTS = (("<think>", "</think>"), ("[THINK]", "[/THINK]"), ("<thinking>", "</thinking>"))
+# Tokens that mark calls or thoughts. They belong to the text even where the vocabulary calls them special.
+MARKERS = frozenset(
+    (
+        "<tool_call>",
+        "</tool_call>",
+        "<|python_tag|>",
+        "[TOOL_CALLS]",
+        "[ARGS]",
+        *(mark for pair in THOUGHTS for mark in pair),
+    )
 )
 
 
 def detect_tool_format(template: str) -> ToolFormat:
-    """By what the template writes. Where it writes none, Hermes: that is what `ChatTemplate` then asks for."""
-    if HERMES.marker in template:
-        return HERMES
-    if MISTRAL.marker in template:
-        return MISTRAL
-    if "tools" in template and ("<|python_tag|>" in template or '"parameters": ' in template):
-        return LLAMA3_JSON
-    return HERMES
+    """By what the template writes. Where it writes none, hermes: that is what `ChatTemplate` then asks for."""
+    if "tools" not in template or "<tool_call>" in template:
+        return "hermes"
+    if "[TOOL_CALLS]" in template:
+        return "mistral"
+    return "llama3" if "<|python_tag|>" in template or '"parameters"' in template else "hermes"
 
 
-def detect_thoughts(template: str, special: frozenset[str]) -> tuple[str, str] | None:
-    """special: the texts of the tokens that the vocabulary has for whole markers."""
-    return next((pair for pair in THOUGHTS if pair[1] in template or special.issuperset(pair)), None)
+def detect_thoughts(template: str, tokens: Container[str]) -> tuple[str, str] | None:
+    """What the template, or failing that the vocabulary, has whole marks for."""
+    known = [pair for pair in THOUGHTS if pair[1] in template]
+    known += [pair for pair in THOUGHTS if pair[0] in tokens and pair[1] in tokens]
+    return known[0] if known else None
