@@ -15,7 +15,10 @@ class Constraint(Protocol):
 
     def mask(self) -> Tensor | None:
         """Which tokens may come next: bool [vocab], or packed int32 [ceil(vocab / 32)], bit i % 32 of word i // 32 for
-        token i. None: any. At least one token is allowed."""
+        token i. None: any. At least one token is allowed.
+
+        Raises ConstraintRefused where the text has led to a part of the grammar that is too complex to go on with: that
+        request fails, as `invalid_grammar`, and no other."""
         ...
 
     def accept(self, token: int) -> bool:
