@@ -13,7 +13,7 @@ class _Tenant:
     virtual_tokens: float
     weight: float
     present: int = 0  # sequences waiting or running
-    waiting: OrderedDict[str, Sequence] = field(default_factory=OrderedDict)
+    waiting: OrderedDict[Sequence, None] = field(default_factory=OrderedDict)
 
 
 class FairQueue:
@@ -48,23 +48,23 @@ class FairQueue:
             tenant = self._tenants[sequence.tenant] = _Tenant(max(served, self._least()), sequence.weight)
         tenant.weight = sequence.weight
         tenant.present += 1
-        tenant.waiting[sequence.request_id] = sequence
+        tenant.waiting[sequence] = None
 
     def take(self, sequence: Sequence) -> None:
         """It runs now."""
-        del self._tenants[sequence.tenant].waiting[sequence.request_id]
+        del self._tenants[sequence.tenant].waiting[sequence]
 
     def give_back(self, sequence: Sequence) -> None:
         """It was preempted: it waits again, at the head of its tenant's line."""
         waiting = self._tenants[sequence.tenant].waiting
-        waiting[sequence.request_id] = sequence
-        waiting.move_to_end(sequence.request_id, last=False)
+        waiting[sequence] = None
+        waiting.move_to_end(sequence, last=False)
 
     def leave(self, sequence: Sequence) -> None:
         """It ended, waiting or running."""
         tenant = self._tenants[sequence.tenant]
         self._least()
-        tenant.waiting.pop(sequence.request_id, None)
+        tenant.waiting.pop(sequence, None)
         tenant.present -= 1
 
     def charge(self, sequence: Sequence, virtual_tokens: int) -> None:
@@ -76,7 +76,7 @@ class FairQueue:
         """Waiting sequences in the order of their turn, without those of the tenants `besides`. `take` and `charge`
         between two of them count at once."""
         waiting = {name: tenant.waiting for name, tenant in self._tenants.items() if tenant.waiting}
-        lines = {name: iter(list(line.values())) for name, line in waiting.items() if name not in besides}
+        lines = {name: iter(list(line)) for name, line in waiting.items() if name not in besides}
         heap = [(self._tenants[name].virtual_tokens, name) for name in lines]
         heapq.heapify(heap)
         while heap:
@@ -92,7 +92,7 @@ class FairQueue:
     def check_integrity(self) -> None:
         for name, tenant in self._tenants.items():
             assert tenant.present >= len(tenant.waiting), name
-            assert all(sequence.tenant == name for sequence in tenant.waiting.values())
+            assert all(sequence.tenant == name for sequence in tenant.waiting)
 
     def _least(self) -> float:
         """The least counter among tenants present; it never falls, and stays while nobody is there."""

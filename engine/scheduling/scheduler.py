@@ -38,14 +38,14 @@ class _Draft:
 
     budget: int
     unseated: set[str] = field(default_factory=set)
-    runs: dict[str, Run] = field(default_factory=dict)
+    runs: dict[Sequence, Run] = field(default_factory=dict)
 
     def put(self, run: Run) -> None:
-        self.runs[run.sequence.request_id] = run
+        self.runs[run.sequence] = run
         self.budget -= run.length
 
     def withdraw(self, sequence: Sequence) -> None:
-        run = self.runs.pop(sequence.request_id, None)
+        run = self.runs.pop(sequence, None)
         self.budget += run.length if run else 0
 
 
@@ -126,7 +126,7 @@ class Scheduler:
                 self._continue(sequence, draft)
         self._admit_overdue(draft)
         for sequence in [*self._running]:
-            if sequence.remaining_len > 1 and sequence.request_id not in draft.runs:
+            if sequence.remaining_len > 1 and sequence not in draft.runs:
                 self._continue(sequence, draft)
         self._admit(draft)
         return Batch(tuple(draft.runs.values()))
@@ -141,6 +141,25 @@ class Scheduler:
         if sequence.node is not None:
             self._cache.unlock(sequence.node)
         sequence.node = node
+
+    def fork(self, parent: Sequence, child: Sequence) -> None:
+        """`child` begins with the tokens that `parent` has computed, and at least one more. It shares their whole
+        pages and computes the rest of the last one again. Where there is a place it runs at once; else, or where
+        `parent` runs no more, it waits at the head of its tenant's line."""
+        child.arrival, child.queued_at, child.fork = parent.arrival, self._plans, parent.fork
+        child.metered_cached_len = parent.metered_cached_len
+        self._queue.join(child)
+        if parent in self._running:
+            self.remember(parent)
+        if parent not in self._running or len(self._running) >= self._max_running or not self._reseat(child):
+            self._queue.give_back(child)
+            return
+        self._queue.take(child)
+        child.computed_len = parent.computed_len - parent.computed_len % self._page_size
+        child.cached_len = child.computed_len
+        child.pages = parent.pages[: child.computed_len // self._page_size]
+        self._pool.share(child.pages)
+        insort(self._running, child, key=lambda other: other.arrival)
 
     def charge_sampled(self, sequence: Sequence) -> None:
         self._queue.charge(sequence, DECODE_WEIGHT)
@@ -276,6 +295,12 @@ class Scheduler:
             else:
                 self._activate(sequence, sequence.slot)
         return sequence.slot is not None
+
+    def _reseat(self, sequence: Sequence) -> bool:
+        """One more use of a slot that another sequence holds. False: it is being drained for other adapters."""
+        if sequence.adapter is not None:
+            sequence.slot = self._adapters.acquire(sequence.adapter)
+        return sequence.adapter is None or sequence.slot is not None
 
     def _activate(self, sequence: Sequence, slot: int) -> None:
         """Find where an activated adapter begins. Its files say what invokes it, so its slot is the first to know."""
