@@ -30,7 +30,7 @@ class Runner:
     def run(self, batch: Batch) -> Tensor:
         """Compute every run, storing its K/V. Returns float32 [rows of all runs, vocab], in their order."""
         step = self._step(batch)
-        tokens = [token for run in batch.runs for token in run.sequence.tokens[run.start : run.start + run.length]]
+        tokens = [token for run in batch.runs for token in run.tokens]
         assert len(tokens) == batch.tokens, "a run reaches past its sequence's tokens"
         residual, delta = self._model.hidden(torch.tensor(tokens, device=self.bank.device), step, self.kv)
         rows = _rows(batch)

@@ -3,7 +3,8 @@
 import logging
 from bisect import insort
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from engine.cache.pages import PagePool
@@ -160,6 +161,27 @@ class Scheduler:
         child.pages = parent.pages[: child.computed_len // self._page_size]
         self._pool.share(child.pages)
         insort(self._running, child, key=lambda other: other.arrival)
+
+    def widen(self, batch: Batch, drafts: Mapping[Sequence, tuple[int, ...]]) -> Batch:
+        """Let guessed tokens follow the runs of these sequences, as far as the step's budget goes, and pages that no
+        running sequence has to give up for them."""
+        budget = self._step_tokens - batch.tokens
+        runs = list(batch.runs)
+        for place, run in enumerate(runs):
+            draft = drafts.get(run.sequence, ())[:budget]
+            tokens = run.start + run.length + len(draft)
+            needed = self._pages_of(tokens) - len(run.sequence.pages)
+            if draft and self._has_pages(needed):
+                run.sequence.pages += self._pool.allocate(max(needed, 0))
+                runs[place] = replace(run, length=run.length + len(draft), rows=run.rows + len(draft), draft=draft)
+                budget -= len(draft)
+        return Batch(tuple(runs))
+
+    def narrow(self, sequence: Sequence) -> None:
+        """Give back the pages that only guessed tokens needed."""
+        kept = self._pages_of(len(sequence.tokens))
+        self._pool.free(sequence.pages[kept:])
+        del sequence.pages[kept:]
 
     def charge_sampled(self, sequence: Sequence) -> None:
         self._queue.charge(sequence, DECODE_WEIGHT)

@@ -74,6 +74,7 @@ class Sequence:
 class Run:
     """One sequence's share of a step: tokens [start, start + length) of it are computed.
 
+    draft: the last of those, where they are only guessed to follow the sequence's own (`engine.speculation`).
     rows: how many of the last of them have to yield a row of output. 0: a chunk of a prompt; 1: the next token is
     sampled; all: log-probabilities of a prompt; k + 1: verification of k drafts.
     """
@@ -82,11 +83,17 @@ class Run:
     start: int
     length: int
     rows: int
+    draft: tuple[int, ...] = ()
+
+    @property
+    def tokens(self) -> list[int]:
+        """The `length` tokens that it computes."""
+        return [*self.sequence.tokens[self.start : self.start + self.length], *self.draft]
 
     @property
     def samples(self) -> bool:
-        """Its last row is that of the sequence's last token: the next one is sampled from it."""
-        return self.start + self.length == len(self.sequence.tokens)
+        """It reaches the sequence's last token: the next one is sampled from that one's row."""
+        return self.start + self.length == len(self.sequence.tokens) + len(self.draft)
 
 
 @dataclass(frozen=True, slots=True)

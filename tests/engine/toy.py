@@ -88,8 +88,8 @@ class ToyModel:
         for run in batch.runs:
             sequence = run.sequence
             adapter = BASE if sequence.slot is None else self.bank.slots[sequence.slot]
-            for position in range(run.start, run.start + run.length):
-                self.memory[self._place(sequence.pages, position)] = (sequence.tokens[position], adapter)
+            for position, token in enumerate(run.tokens, run.start):
+                self.memory[self._place(sequence.pages, position)] = (token, adapter)
             for end in range(run.start + run.length - run.rows + 1, run.start + run.length + 1):
                 entries = [self.memory[self._place(sequence.pages, p)] for p in range(end)]
                 assert {seen for _, seen in entries} == {adapter}, "K/V of another adapter"

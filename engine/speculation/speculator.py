@@ -1,0 +1,124 @@
+"""Speculation of one engine: whom to draft for, what came of it, what it cost."""
+
+import time
+from collections.abc import Callable, Mapping
+from collections.abc import Sequence as Several
+from dataclasses import dataclass, field
+
+from engine.scheduling.sequence import Batch, Run, Sequence
+from engine.speculation.acceptance import Acceptance
+from engine.speculation.controller import Option, choose_lengths
+from engine.speculation.costs import StepCosts
+from engine.speculation.proposer import Ask, Outlook, Proposer, Tokens
+from engine.speculation.verify import leading
+
+
+@dataclass(slots=True)
+class _Watch:
+    """Tokens that were foreseen and not drafted. from_len: the sequence's length before the first of them."""
+
+    from_len: int
+    kind: int
+    foreseen: Tokens
+
+
+@dataclass(slots=True)
+class _Step:
+    """One step while it runs. seconds: of drafting."""
+
+    kinds: dict[Sequence, int] = field(default_factory=dict)
+    seconds: float = 0.0
+
+
+class Speculator:
+    """Belongs to the step thread. One step at a time: `drafts`, then `learn` where the step did not fail.
+
+    clock: seconds.
+    """
+
+    def __init__(self, proposer: Proposer, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._proposer, self._clock = proposer, clock
+        self._acceptance, self._costs = Acceptance(), StepCosts()
+        self._watched: dict[Sequence, _Watch] = {}
+        self._step = _Step()
+
+    def drafts(self, batch: Batch, seed_of: Callable[[Sequence], int]) -> dict[Sequence, Tokens]:
+        """Drafted tokens of those sequences that decode in this batch and may gain by them."""
+        begun, self._step = self._clock(), _Step()
+        decoding = [run.sequence for run in batch.runs if is_decode(run)]
+        outlooks = [self._outlook(sequence) for sequence in decoding]
+        options = [
+            Option(self._acceptance.rate(sequence, outlook.kind), outlook.longest)
+            for sequence, outlook in zip(decoding, outlooks, strict=True)
+        ]
+        lengths = choose_lengths(options, len(decoding), self._costs)
+        asks, drafts = [], dict[Sequence, Tokens]()
+        for sequence, outlook, length in zip(decoding, outlooks, lengths, strict=True):
+            if length:
+                asks.append(Ask(sequence, seed_of(sequence), length))
+                self._step.kinds[sequence] = outlook.kind
+                self._watched.pop(sequence, None)
+            else:
+                self._pass_over(sequence, outlook)
+        if asks:
+            for ask, tokens in zip(asks, self._proposer.propose(asks), strict=True):
+                drafts[ask.sequence] = tokens[: ask.length]
+        self._step.seconds = self._clock() - begun
+        return drafts
+
+    def learn(self, batch: Batch, came: Mapping[Sequence, Several[int | None]], seconds: float) -> None:
+        """came: the tokens of each sequence that sampled. seconds: of the whole step, drafting included."""
+        drafted = [run for run in batch.runs if run.draft]
+        for run in drafted:
+            tokens = came[run.sequence]
+            self._saw(run.sequence, self._step.kinds[run.sequence], run.draft, tokens)
+        for run in batch.runs:
+            if run.sequence in self._watched and run.sequence in came:
+                self._compare(run, came[run.sequence])
+        if all(is_decode(run) for run in batch.runs):
+            self._price(len(batch.runs), drafted, seconds)
+
+    def forget(self, sequence: Sequence) -> None:
+        self._proposer.forget(sequence)
+        self._acceptance.forget(sequence)
+        self._watched.pop(sequence, None)
+
+    def _outlook(self, sequence: Sequence) -> Outlook:
+        """The step itself brings one token, so drafts beyond the room less one could never be taken."""
+        outlook = self._proposer.outlook(sequence)
+        room = sequence.max_len - len(sequence.tokens) - 1
+        return outlook if outlook.longest <= room else Outlook(max(room, 0), outlook.kind, outlook.known)
+
+    def _pass_over(self, sequence: Sequence, outlook: Outlook) -> None:
+        """Nothing is drafted for it in this step; what was foreseen for nothing is watched instead."""
+        if not outlook.known:
+            self._acceptance.fade(sequence, outlook.kind)
+        elif sequence not in self._watched:
+            self._watched[sequence] = _Watch(len(sequence.tokens), outlook.kind, outlook.known)
+
+    def _compare(self, run: Run, came: Several[int | None]) -> None:
+        """Hold what was foreseen against what came, as a verification would have."""
+        sequence = run.sequence
+        watch = self._watched[sequence]
+        known_len = run.start + run.length - len(run.draft)
+        foreseen = watch.foreseen[known_len - watch.from_len :]
+        self._saw(sequence, watch.kind, foreseen, came)
+        if leading(foreseen, came) < len(came) or len(foreseen) <= len(came):
+            del self._watched[sequence]
+
+    def _saw(self, sequence: Sequence, kind: int, foreseen: Several[int], came: Several[int | None]) -> None:
+        accepted = leading(foreseen, came)
+        self._acceptance.saw(sequence, kind, accepted, int(accepted < min(len(foreseen), len(came))))
+
+    def _price(self, sequences: int, drafted: Several[Run], seconds: float) -> None:
+        if not drafted:
+            self._costs.saw_plain(sequences, seconds)
+            return
+        rows, depth = sum(len(run.draft) for run in drafted), max(len(run.draft) for run in drafted)
+        self._costs.saw_drafts(sequences, rows, seconds - self._step.seconds)
+        self._costs.saw_drafting(sequences, depth, self._step.seconds)
+
+
+def is_decode(run: Run) -> bool:
+    """It computes its sequence's last token, and drafts that may follow."""
+    return run.samples and run.length == 1 + len(run.draft)
