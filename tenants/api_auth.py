@@ -6,20 +6,26 @@ from django.http import HttpRequest
 from rest_framework import authentication, exceptions
 from rest_framework.request import Request
 
-from tenants.auth import InvalidKey, authenticate_plan
+from tenants.auth import InvalidKey, Principal, authenticate_plan
 from tenants.models import Membership, Tenant, User
+from tenants.networks import client_address
 from tenants.permissions import role_can, scopes_can
 from tenants.sql import run_sync
 
 TENANT_HEADER = "X-Veneer-Tenant"
 CSRF_REMEDY = "The page is out of date: reload it. Programs send the cookie `csrftoken` back as header X-CSRFToken."
+ADDRESS_NOT_ALLOWED = "address_not_allowed"
+
+
+def address_refused(address: str) -> str:
+    return f"This key may not be used from {address[:60]}: call from one of its allowed networks, or change them."
 
 
 @dataclass(frozen=True)
 class Caller:
     """`request.user` of every management view.
 
-    tenant: whom the call is about; None for a person who belongs to none. role: of a person. scopes: of a key.
+    tenant: whom the call is about; None for a person who belongs to none. role: of a person. scopes, key: of a key.
     """
 
     actor: str  # usr_... or key_...
@@ -27,6 +33,7 @@ class Caller:
     user: User | None = None
     role: str | None = None
     scopes: tuple[str, ...] = ()
+    key: Principal | None = None
     is_authenticated: bool = True
 
     @property
@@ -88,10 +95,13 @@ class KeyAuthentication(authentication.BaseAuthentication):
                 "The API key is not valid: it is mistyped, expired or revoked. Issue a new one in the console.",
                 code="invalid_api_key",
             ) from None
+        address = client_address(request.META)
+        if not principal.may_call_from(address):
+            raise exceptions.PermissionDenied(address_refused(address), code=ADDRESS_NOT_ALLOWED)
         tenant = Tenant.objects.get(id=principal.tenant_id)
         if request.headers.get(TENANT_HEADER, tenant.id) != tenant.id:
             raise exceptions.NotFound(f"{TENANT_HEADER}: the key belongs to another tenant; leave the header out")
-        return Caller(actor=principal.key_id, tenant=tenant, scopes=principal.scopes), None
+        return Caller(actor=principal.key_id, tenant=tenant, scopes=principal.scopes, key=principal), None
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"

@@ -103,6 +103,9 @@ class ApiKey(models.Model):
 
     scopes: a subset of tenants.permissions.SCOPES. expires_at and revoked_at are exclusive instants.
     hidden: made by the console for its playground; not listed.
+    allowed_models: names of adapters and of the base model; None = all of the tenant's, empty = none.
+    allowed_networks: as `tenants.networks` writes them; None = from anywhere.
+    old_*: the text that a rotation replaced, good until `old_until`. The row stays, with its limits and its usage.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=new_key_id, editable=False)
@@ -119,6 +122,13 @@ class ApiKey(models.Model):
     revoked_at = models.DateTimeField(null=True)
     last_used_at = models.DateTimeField(null=True)
     hidden = models.BooleanField(default=False)
+    allowed_models = models.JSONField(null=True)
+    allowed_networks = models.JSONField(null=True)
+    old_prefix = models.CharField(max_length=16, unique=True, null=True)
+    old_digest = models.CharField(max_length=64, null=True)
+    old_pepper_version = models.IntegerField(null=True)
+    old_until = models.DateTimeField(null=True)
+    rotated_at = models.DateTimeField(null=True)
 
     objects = TenantManager["ApiKey"]()
 

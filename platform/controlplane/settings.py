@@ -32,6 +32,9 @@ KEY_PEPPERS = {
     for version, _, value in (p.partition(":") for p in _setting("VENEER_KEY_PEPPERS", f"1:{'00' * 32}").split(","))
 }
 
+# Reverse proxies in front of the door and the console, each of which appends its caller to X-Forwarded-For.
+TRUSTED_PROXIES = env_int("VENEER_TRUSTED_PROXIES", 0)
+
 # --- limits -------------------------------------------------------------------------------------------------------
 MAX_RANK = env_int("VENEER_MAX_RANK", 64)
 MAX_ADAPTER_BYTES = env_int("VENEER_MAX_ADAPTER_BYTES", 512 * 1024 * 1024)

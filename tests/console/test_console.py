@@ -198,7 +198,17 @@ def issue_key(page: Page, name: str) -> str:
     return key
 
 
-def test_a_key_is_shown_once_works_and_is_revoked(page: Page, site: Site) -> None:
+def rotate_key(page: Page, row: Locator, name: str) -> str:
+    row.get_by_role("button", name=f"Actions for {name}").click()
+    page.get_by_role("menuitem", name="Rotate").click()
+    page.get_by_role("button", name="Rotate the key").click()
+    raw = page.get_by_text(re.compile(r"vnr_\w{10}_\w{38}")).inner_text()
+    page.get_by_role("button", name="I have stored it").click()
+    expect(row.get_by_text("the text before works until")).to_be_visible()
+    return raw
+
+
+def test_a_key_is_shown_once_works_is_rotated_and_revoked(page: Page, site: Site) -> None:
     name = unique("program")
     sign_in(page, site.globex)
     key = issue_key(page, name)
@@ -210,12 +220,16 @@ def test_a_key_is_shown_once_works_and_is_revoked(page: Page, site: Site) -> Non
     row = page.get_by_role("row", name=name)
     expect(row.get_by_text(f"…{key[-4:]}")).to_be_visible()
     assert key not in page.content()
-    row.get_by_role("button", name=f"Revoke {name}").click()
+    rotated = rotate_key(page, row, name)
+    assert [complete(site, raw, site.base_model).status_code for raw in (key, rotated)] == [200, 200]
+    row.get_by_role("button", name=f"Actions for {name}").click()
+    page.get_by_role("menuitem", name="Revoke").click()
     page.get_by_role("button", name="Revoke the key").click()
     expect(row.get_by_text("revoked", exact=True)).to_be_visible()
     deadline = time.monotonic() + 5
-    while complete(site, key, site.base_model).status_code != 401:
-        assert time.monotonic() < deadline
+    for raw in (key, rotated):
+        while complete(site, raw, site.base_model).status_code != 401:
+            assert time.monotonic() < deadline
 
 
 def test_usage_shows_what_the_books_say(page: Page, site: Site) -> None:

@@ -7,7 +7,7 @@ import pytest
 from django.contrib.auth.hashers import make_password
 from django.test import Client
 
-from tenants.auth import issue_key
+from tenants.key_services import issue_key
 from tenants.models import Membership, Role, Tenant, User
 from tenants.permissions import SCOPES
 
@@ -58,6 +58,9 @@ class Api:
 
     def put(self, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
         return self.call("PUT", path, body, **more)
+
+    def patch(self, path: str, body: Any = None, **more: Any) -> tuple[int, Any]:
+        return self.call("PATCH", path, body, **more)
 
     def delete(self, path: str, **more: Any) -> tuple[int, Any]:
         return self.call("DELETE", path, **more)

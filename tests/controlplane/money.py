@@ -19,8 +19,8 @@ from controlplane.billing.services import price_by_id, record_usage
 from controlplane.quotas.limits import LimitChanges, change_limits
 from controlplane.quotas.models import Hold, Quota
 from controlplane.quotas.services import reserve, settle_hold
-from tenants.auth import issue_key
 from tenants.ids import new_id
+from tenants.key_services import issue_key
 from tenants.models import ApiKey, Tenant
 from tenants.scope import ALL_TENANTS, tenant_scope
 from tenants.sql import Plan, run_sync

@@ -4,7 +4,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from tenants.audit import record_audit
-from tenants.auth import issue_key
+from tenants.key_services import issue_key
 from tenants.models import AuditRow, Tenant
 
 

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenants.auth import InvalidKey, authenticate_plan, issue_key
+from tenants.auth import InvalidKey, authenticate_plan
+from tenants.key_services import issue_key
 from tenants.keys import digest_of, is_same, new_key_text, parse_key
 from tenants.models import ApiKey, Tenant
 from tenants.scope import tenant_scope

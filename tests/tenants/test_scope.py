@@ -2,7 +2,7 @@
 
 import pytest
 
-from tenants.auth import issue_key
+from tenants.key_services import issue_key
 from tenants.models import ApiKey, Tenant
 from tenants.scope import ALL_TENANTS, ScopeMissing, tenant_scope
 

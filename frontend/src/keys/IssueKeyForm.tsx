@@ -4,6 +4,8 @@ import dayjs from "dayjs";
 import { messageOf } from "../api/errors";
 import type { Scope } from "../api/types";
 import type { NewKey } from "./queries";
+import { ReachFields } from "./ReachFields";
+import { reachBody, reachOf } from "./reach";
 
 const SCOPES = [
   { value: "inference", label: "inference", description: "call models: /v1/chat/completions" },
@@ -19,6 +21,8 @@ const LIFETIMES = [
   { value: "365", label: "In a year" },
 ];
 
+const NOT_HELD = reachOf({ allowed_models: null, allowed_networks: null });
+
 interface Props {
   onSubmit: (key: NewKey) => void;
   pending: boolean;
@@ -27,7 +31,7 @@ interface Props {
 
 export function IssueKeyForm({ onSubmit, pending, error }: Props) {
   const form = useForm({
-    initialValues: { name: "", scopes: FIRST_SCOPES, days: "" },
+    initialValues: { name: "", scopes: FIRST_SCOPES, days: "", ...NOT_HELD },
     validate: {
       name: (value) => (value.trim() ? null : "Name the program that will use the key"),
       scopes: (value) => (value.length > 0 ? null : "Choose at least one scope"),
@@ -37,6 +41,7 @@ export function IssueKeyForm({ onSubmit, pending, error }: Props) {
     onSubmit({
       name: values.name.trim(),
       scopes: values.scopes,
+      ...reachBody(values),
       expires_at: values.days ? dayjs().add(Number(values.days), "day").toISOString() : null,
     });
   return (
@@ -66,6 +71,10 @@ export function IssueKeyForm({ onSubmit, pending, error }: Props) {
           data={LIFETIMES}
           allowDeselect={false}
           {...form.getInputProps("days")}
+        />
+        <ReachFields
+          models={form.getInputProps("models")}
+          networks={form.getInputProps("networks")}
         />
         <Button type="submit" loading={pending}>
           Issue the key

@@ -1,19 +1,9 @@
-import {
-  Badge,
-  Button,
-  Card,
-  Code,
-  Group,
-  Table,
-  Text,
-  Tooltip,
-  VisuallyHidden,
-} from "@mantine/core";
+import { Badge, Card, Code, Group, Table, Text, Tooltip, VisuallyHidden } from "@mantine/core";
 import type { ApiKey } from "../api/types";
-import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
 import { formatAgo, formatDate, formatDateTime } from "../shared/time";
-import { useRevokeKey } from "./queries";
-import { type KeyState, keyState } from "./state";
+import { KeyActions } from "./KeyActions";
+import { reachWords } from "./reach";
+import { isInGrace, type KeyState, keyState } from "./state";
 
 const COLORS: Record<KeyState, string> = { active: "veneer", expired: "gray", revoked: "gray" };
 
@@ -48,6 +38,7 @@ export function KeyTable({ keys }: { keys: ApiKey[] }) {
 
 function KeyRow({ apiKey }: { apiKey: ApiKey }) {
   const state = keyState(apiKey);
+  const held = reachWords(apiKey);
   return (
     <Table.Tr>
       <Table.Td>
@@ -60,6 +51,11 @@ function KeyRow({ apiKey }: { apiKey: ApiKey }) {
       </Table.Td>
       <Table.Td>
         <Code style={{ whiteSpace: "nowrap" }}>{`vnr_${apiKey.prefix}…${apiKey.last4}`}</Code>
+        {state === "active" && isInGrace(apiKey) && (
+          <Text size="xs" c="dimmed">
+            {`the text before works until ${formatDateTime(apiKey.old_until ?? "")}`}
+          </Text>
+        )}
       </Table.Td>
       <Table.Td>
         <Group gap={4}>
@@ -69,6 +65,11 @@ function KeyRow({ apiKey }: { apiKey: ApiKey }) {
             </Badge>
           ))}
         </Group>
+        {held && (
+          <Text size="xs" c="dimmed" maw={280}>
+            {held}
+          </Text>
+        )}
       </Table.Td>
       <Table.Td>{apiKey.last_used_at ? <When iso={apiKey.last_used_at} /> : "never"}</Table.Td>
       <Table.Td>{apiKey.expires_at ? <When iso={apiKey.expires_at} /> : "never"}</Table.Td>
@@ -77,7 +78,7 @@ function KeyRow({ apiKey }: { apiKey: ApiKey }) {
           {state}
         </Badge>
       </Table.Td>
-      <Table.Td ta="right">{state === "active" && <RevokeButton apiKey={apiKey} />}</Table.Td>
+      <Table.Td ta="right">{state === "active" && <KeyActions apiKey={apiKey} />}</Table.Td>
     </Table.Tr>
   );
 }
@@ -87,32 +88,5 @@ function When({ iso }: { iso: string }) {
     <Tooltip label={formatDateTime(iso)}>
       <span>{formatAgo(iso)}</span>
     </Tooltip>
-  );
-}
-
-function RevokeButton({ apiKey }: { apiKey: ApiKey }) {
-  const revoke = useRevokeKey();
-  const confirm = () =>
-    confirmDanger({
-      title: `Revoke ${apiKey.name}?`,
-      text: "Programs that use this key are refused within a second. This cannot be undone.",
-      confirm: "Revoke the key",
-      onConfirm: () =>
-        revoke.mutate(apiKey.id, {
-          onSuccess: () => notifyDone(`${apiKey.name} is revoked.`),
-          onError: (error) => notifyFailed(`${apiKey.name} was not revoked`, error),
-        }),
-    });
-  return (
-    <Button
-      size="compact-sm"
-      variant="subtle"
-      color="red"
-      onClick={confirm}
-      loading={revoke.isPending}
-      aria-label={`Revoke ${apiKey.name}`}
-    >
-      Revoke
-    </Button>
   );
 }

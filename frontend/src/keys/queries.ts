@@ -7,6 +7,15 @@ export interface NewKey {
   name: string;
   scopes: Scope[];
   expires_at: string | null;
+  allowed_models: string[] | null;
+  allowed_networks: string[] | null;
+}
+
+export interface KeyChange {
+  id: string;
+  name: string;
+  allowed_models: string[] | null;
+  allowed_networks: string[] | null;
 }
 
 export function useKeys() {
@@ -33,6 +42,26 @@ export function useRevokeKey() {
   return useMutation({
     mutationFn: (id: string) =>
       bodyOf(api.POST("/api/v1/keys/{key_id}/revoke", { params: { path: { key_id: id } } })),
+    onSuccess: () => queries.invalidateQueries({ queryKey: [tenantId, "keys"] }),
+  });
+}
+
+export function useChangeKey() {
+  const { api, tenantId } = useTenant();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: ({ id, ...body }: KeyChange) =>
+      bodyOf(api.PATCH("/api/v1/keys/{key_id}", { params: { path: { key_id: id } }, body })),
+    onSuccess: () => queries.invalidateQueries({ queryKey: [tenantId, "keys"] }),
+  });
+}
+
+export function useRotateKey() {
+  const { api, tenantId } = useTenant();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: ({ id, ...body }: { id: string; grace_seconds: number }) =>
+      bodyOf(api.POST("/api/v1/keys/{key_id}/rotate", { params: { path: { key_id: id } }, body })),
     onSuccess: () => queries.invalidateQueries({ queryKey: [tenantId, "keys"] }),
   });
 }

@@ -2,7 +2,8 @@
 import { expect, it } from "vitest";
 import { roleCan } from "../session/permissions";
 import { amountProblem, optionalAmountProblem } from "../shared/decimalInput";
-import { keyState } from "./state";
+import { reachBody, reachOf, reachWords } from "./reach";
+import { isInGrace, keyState } from "./state";
 
 const key = {
   id: "key_1",
@@ -15,6 +16,10 @@ const key = {
   revoked_at: null,
   last_used_at: null,
   created_by: null,
+  allowed_models: null,
+  allowed_networks: null,
+  rotated_at: null,
+  old_until: null,
 };
 const NOW = Date.parse("2026-03-08T12:00:00Z");
 
@@ -39,4 +44,22 @@ it("takes dollars as text", () => {
     expect(amountProblem(wrong)).toContain("at most 6 decimals");
   }
   expect(optionalAmountProblem(" ")).toBeNull();
+});
+
+it("knows whether the text before a rotation still works", () => {
+  expect(isInGrace(key, NOW)).toBe(false);
+  expect(isInGrace({ ...key, old_until: "2026-03-08T12:00:01Z" }, NOW)).toBe(true);
+  expect(isInGrace({ ...key, old_until: "2026-03-08T12:00:00Z" }, NOW)).toBe(false);
+});
+
+it("says what a key is held to", () => {
+  expect(reachWords(key)).toBe("");
+  expect(reachWords({ ...key, allowed_models: [] })).toBe("no model");
+  const held = { ...key, allowed_models: ["pirate"], allowed_networks: ["10.0.0.0/8"] };
+  expect(reachWords(held)).toBe("only pirate; only from 10.0.0.0/8");
+  expect(reachBody(reachOf(held))).toEqual({
+    allowed_models: ["pirate"],
+    allowed_networks: ["10.0.0.0/8"],
+  });
+  expect(reachBody(reachOf(key))).toEqual({ allowed_models: null, allowed_networks: null });
 });

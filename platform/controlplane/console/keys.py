@@ -11,11 +11,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from controlplane.console.key_reach import ReachFields, check_reach
 from controlplane.errors import Forbidden, NotFound
 from controlplane.events import publish
 from controlplane.rest import PAGE_PARAMETERS, Allowed, ErrorBody, PersonOnly, caller, keyset_page, page_of, tenant_of
 from tenants.api_auth import Caller
-from tenants.auth import issue_key, revoke_key
+from tenants.key_services import Reach, issue_key, revoke_key
 from tenants.models import ApiKey, Tenant
 from tenants.permissions import SCOPES, actions_of
 from tenants.scope import tenant_scope
@@ -36,23 +37,38 @@ class KeyShape(serializers.Serializer[Any]):
     revoked_at = serializers.DateTimeField(allow_null=True)
     last_used_at = serializers.DateTimeField(allow_null=True)
     created_by = serializers.CharField(allow_null=True)
+    allowed_models = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    allowed_networks = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    rotated_at = serializers.DateTimeField(allow_null=True)
+    old_until = serializers.DateTimeField(allow_null=True, help_text="until when the text before the rotation works")
 
 
 class IssuedKeyShape(KeyShape):
     key = serializers.CharField(help_text="the key itself: shown here and never again")
 
 
+KEY_FIELDS: Final = (
+    "id", "name", "prefix", "last4", "scopes", "created_at", "expires_at", "revoked_at", "last_used_at",
+    "allowed_models", "allowed_networks", "rotated_at", "old_until",
+)  # fmt: skip
+
+
 def key_body(key: ApiKey) -> dict[str, Any]:
-    fields = ("id", "name", "prefix", "last4", "scopes", "created_at", "expires_at", "revoked_at", "last_used_at")
-    body = {name: getattr(key, name) for name in fields}
+    body = {name: getattr(key, name) for name in KEY_FIELDS}
     return {**body, "created_by": key.created_by.email if key.created_by else None}
+
+
+def future(at: datetime | None) -> datetime | None:
+    if at is not None and at <= timezone.now():
+        raise serializers.ValidationError(f"{at.isoformat()} is past: leave it out for a key without an end")
+    return at
 
 
 class KeysApi(APIView):
     permission_classes = (Allowed,)
     action_needed: ClassVar[dict[str, str]] = {"GET": "keys:read", "POST": "keys:write"}
 
-    class Input(serializers.Serializer[Any]):
+    class Input(ReachFields):
         name = serializers.CharField(max_length=100)
         scopes = serializers.ListField(child=serializers.ChoiceField(choices=SCOPES), allow_empty=False)
         expires_at = serializers.DateTimeField(required=False, allow_null=True, default=None)
@@ -64,9 +80,7 @@ class KeysApi(APIView):
             return [scope for scope in SCOPES if scope in scopes]
 
         def validate_expires_at(self, at: datetime | None) -> datetime | None:
-            if at is not None and at <= timezone.now():
-                raise serializers.ValidationError(f"{at.isoformat()} is past: leave it out for a key without an end")
-            return at
+            return future(at)
 
     @extend_schema(operation_id="keys_list", parameters=PAGE_PARAMETERS, responses=page_of("KeyPage", KeyShape))
     def get(self, request: Request) -> Response:
@@ -84,8 +98,11 @@ class KeysApi(APIView):
         """A new key. It can do no more than whoever issues it."""
         data = self.Input(data=request.data)
         data.is_valid(raise_exception=True)
-        check_grant(caller(request), data.validated_data["scopes"])
-        key, raw = issue(tenant_of(request), caller(request), **data.validated_data)
+        wanted, who = data.validated_data, caller(request)
+        check_grant(who, wanted["scopes"])
+        check_reach(who.key, wanted)
+        reach = Reach(wanted.pop("allowed_models", None), wanted.pop("allowed_networks", None))
+        key, raw = issue(tenant_of(request), who, **wanted, reach=reach)
         return Response({**key_body(key), "key": raw}, status=201)
 
 
@@ -100,7 +117,14 @@ def check_grant(who: Caller, scopes: list[str]) -> None:
 
 @transaction.atomic
 def issue(
-    tenant: Tenant, who: Caller, *, name: str, scopes: list[str], expires_at: datetime | None, hidden: bool = False
+    tenant: Tenant,
+    who: Caller,
+    *,
+    name: str,
+    scopes: list[str],
+    expires_at: datetime | None,
+    hidden: bool = False,
+    reach: Reach = Reach(),  # noqa: B008 (frozen)
 ) -> tuple[ApiKey, str]:
     key, raw = issue_key(
         tenant=tenant,
@@ -110,6 +134,7 @@ def issue(
         issuer=who.actor,
         expires_at=expires_at,
         hidden=hidden,
+        reach=reach,
     )
     key.refresh_from_db()  # created_at is the database's
     if not hidden:

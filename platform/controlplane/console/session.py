@@ -21,6 +21,7 @@ from controlplane.rest import ErrorBody, PersonOnly, caller
 from tenants.api_auth import SessionAuthentication
 from tenants.lockout import LockedOut, count_attempt_plan, forget_attempts
 from tenants.models import Membership, Role, User
+from tenants.networks import client_address
 from tenants.sql import run_sync
 
 
@@ -108,7 +109,7 @@ class SessionApi(APIView):
 
 def check_password(request: HttpRequest, *, email: str, password: str) -> User:
     """The person, or NotAuthenticated; RateLimited after too many wrong passwords, right or wrong."""
-    address = request.META.get("REMOTE_ADDR", "")
+    address = client_address(request.META)
     try:
         run_sync(count_attempt_plan(email=email, address=address))
     except LockedOut as locked:

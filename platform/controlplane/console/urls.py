@@ -1,10 +1,12 @@
 from django.urls import path, re_path
 
-from controlplane.console import keys, operator, pages, session
+from controlplane.console import key_changes, keys, operator, pages, session
 
 urlpatterns = [
     path("api/v1/session", session.SessionApi.as_view()),
     path("api/v1/keys", keys.KeysApi.as_view()),
+    path("api/v1/keys/<slug:key_id>", key_changes.KeyApi.as_view()),
+    path("api/v1/keys/<slug:key_id>/rotate", key_changes.RotateKeyApi.as_view()),
     path("api/v1/keys/<slug:key_id>/revoke", keys.RevokeKeyApi.as_view()),
     path("api/v1/playground/key", keys.PlaygroundKeyApi.as_view()),
     path("api/v1/operator/tenants", operator.OperatorTenantsApi.as_view()),

@@ -9,7 +9,7 @@ from controlplane.billing.models import Price
 from controlplane.billing.prices import Rates, set_price
 from controlplane.embedded.credentials import Credentials
 from controlplane.quotas.limits import LimitChanges, set_limits
-from tenants.auth import issue_key
+from tenants.key_services import issue_key
 from tenants.models import ApiKey, Tenant, User
 from tenants.permissions import SCOPES
 from tenants.scope import tenant_scope

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.http.response import HttpResponseBase
 
 from controlplane.adapters.queries import listed_models, resolve_model
-from controlplane.inference.admission import base_model, model_not_found
+from controlplane.inference.admission import base_model, check_allowed, model_not_found
 from controlplane.inference.answers import Json
 from controlplane.inference.endpoint import Call, endpoint
 from controlplane.inference.replies import json_reply
@@ -17,13 +17,15 @@ async def models(call: Call) -> HttpResponseBase:
     adapters = [
         _adapter_card(found.id, found.version_id, call.principal.tenant_slug, int(found.created.timestamp()))
         for found in listed
-        if found.base_model == base_model()
+        if found.base_model == base_model() and call.principal.may_use(found.id)
     ]
-    return json_reply({"object": "list", "data": [_base_card(), *adapters]})
+    base = [_base_card()] if call.principal.may_use(base_model()) else []
+    return json_reply({"object": "list", "data": [*base, *adapters]})
 
 
 @endpoint("GET", "inference")
 async def model(call: Call, name: str) -> HttpResponseBase:
+    check_allowed(call.principal, name)
     if name == base_model():
         return json_reply(_base_card())
     tenant_id = call.principal.tenant_id

@@ -12,13 +12,14 @@ from django.views.decorators.csrf import csrf_exempt
 from psycopg_pool import PoolTimeout
 
 from controlplane.errors import ApiError, NotFound, TooLarge, Unavailable, error_body
-from controlplane.inference.gate import require_action
+from controlplane.inference.gate import require_action, require_network
 from controlplane.inference.replies import json_reply
 from controlplane.inference.resources import Door, door_of
 from controlplane.inference.schemas import parse_json
 from controlplane.logs import request_id as log_request_id
 from tenants.auth import Principal
 from tenants.ids import new_id
+from tenants.networks import client_address
 
 log = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -79,6 +80,7 @@ def endpoint(method: str, *actions: str) -> Callable[[Endpoint[P]], View[P]]:
                     )
                 door = door_of(request)
                 principal = await door.gate.principal_for(door.pool, request.headers.get("Authorization"))
+                require_network(principal, client_address(request.META))
                 require_action(principal, *actions)
                 response = await serve(Call(request, door, principal, request_id), *args, **kwargs)
             except Exception as exc:

@@ -9,6 +9,7 @@ from psycopg import AsyncConnection
 from psycopg_pool import AsyncConnectionPool
 
 from controlplane.errors import Forbidden, NotAuthenticated
+from tenants.api_auth import ADDRESS_NOT_ALLOWED, address_refused
 from tenants.auth import InvalidKey, Principal, authenticate_plan
 from tenants.permissions import scopes_can
 from tenants.sql import Row, run_async
@@ -52,6 +53,11 @@ class Gate:
         if len(self._known) >= _MOST:
             self._known.clear()
         self._known[name] = known
+
+
+def require_network(principal: Principal, address: str) -> None:
+    if not principal.may_call_from(address):
+        raise Forbidden(address_refused(address), code=ADDRESS_NOT_ALLOWED)
 
 
 def require_action(principal: Principal, *actions: str) -> None:

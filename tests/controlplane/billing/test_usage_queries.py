@@ -11,7 +11,7 @@ import pytest
 from controlplane.billing.queries import usage_by, usage_series
 from controlplane.billing.ranges import Range
 from controlplane.billing.services import record_usage
-from tenants.auth import revoke_key
+from tenants.key_services import revoke_key
 from tenants.sql import Row, run_sync
 from tests.controlplane.money import Customer, D, another_key, customer_named
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from tenants.auth import issue_key
+from tenants.key_services import issue_key
 from tenants.permissions import ACTIONS, ROLE_ACTIONS, SCOPE_ACTIONS, SCOPES, role_can, scopes_can
 from tests.controlplane.conftest import Api, Cast, signed_in, with_key
 
@@ -30,6 +30,8 @@ MAY = {
     "DELETE session": f"{PEOPLE} operator",
     "GET keys": WRITE,
     "POST keys": WRITE,
+    "PATCH keys/<key_id>": WRITE,
+    "POST keys/<key_id>/rotate": WRITE,
     "POST keys/<key_id>/revoke": WRITE,
     "GET keys/<key_id>/limits": WRITE,
     "PUT keys/<key_id>/limits": WRITE,

@@ -21,7 +21,7 @@ from controlplane.billing.models import Price, UsageEvent
 from controlplane.embedded.ports import free_port
 from controlplane.inference.resources import Door
 from controlplane.quotas.models import Hold
-from tenants.auth import issue_key
+from tenants.key_services import issue_key
 from tenants.models import Tenant
 from tenants.scope import ALL_TENANTS, tenant_scope
 from tests.controlplane.fake_engine import FakeEngine, Script

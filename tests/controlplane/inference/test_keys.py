@@ -9,7 +9,8 @@ import pytest
 from django.utils import timezone
 
 from controlplane.inference.gate import Gate
-from tenants.auth import InvalidKey, issue_key, revoke_key
+from tenants.auth import InvalidKey
+from tenants.key_services import Reach, issue_key, revoke_key
 from tenants.keys import new_key_text
 from tenants.models import Tenant
 from tests.controlplane.inference.conftest import BASE, Caller, Served, new_caller
@@ -117,3 +118,33 @@ async def test_the_gate_remembers_for_its_time_only_and_no_refusal(monkeypatch: 
         with pytest.raises(Exception, match="not valid"):
             await gate.principal_for(None, "bearer vnr_a")
     assert len(asked) == 3
+
+
+def test_a_key_held_to_networks_is_refused_at_the_door(stack: Served, caller: Caller) -> None:
+    """The door sees the true peer: a forged X-Forwarded-For does not help, for no proxy is trusted."""
+    reach = Reach(allowed_networks=["203.0.113.0/24"])
+    _, raw = issue_key(tenant=caller.tenant, name="away", scopes=("inference",), actor=None, reach=reach)
+    headers = {"Authorization": f"Bearer {raw}", "X-Forwarded-For": "203.0.113.9"}
+    response = httpx.get(f"{stack.url}/v1/models", headers=headers)
+    assert (response.status_code, response.json()["error"]["code"]) == (403, "address_not_allowed")
+
+
+def test_a_key_held_to_models_sees_and_calls_no_other(stack: Served, caller: Caller) -> None:
+    """An empty list is none, not all; what exists is not told from what does not."""
+    _, raw = issue_key(
+        tenant=caller.tenant, name="none", scopes=("inference",), actor=None, reach=Reach(allowed_models=[])
+    )
+    with httpx.Client(base_url=f"{stack.url}/v1", headers={"Authorization": f"Bearer {raw}"}) as http:
+        assert http.get("/models").json()["data"] == []
+        answers = [http.post("/chat/completions", json=CHAT | {"model": model}) for model in (BASE, "no-such-model")]
+        answers.append(http.get(f"/models/{BASE}"))
+    assert [(a.status_code, a.json()["error"]["code"]) for a in answers] == [(403, "model_not_allowed")] * 3
+
+
+def test_a_key_held_to_the_base_model_calls_it(stack: Served, caller: Caller) -> None:
+    _, raw = issue_key(
+        tenant=caller.tenant, name="base", scopes=("inference",), actor=None, reach=Reach(allowed_models=[BASE])
+    )
+    with httpx.Client(base_url=f"{stack.url}/v1", headers={"Authorization": f"Bearer {raw}"}) as http:
+        assert [card["id"] for card in http.get("/models").json()["data"]] == [BASE]
+        assert http.post("/chat/completions", json=CHAT).status_code == 200
