@@ -7,7 +7,7 @@ Blanks and line breaks next to a call or a thought are layout.
 from dataclasses import dataclass
 
 from controlplane.inference.growing_text import GrowingText, Steps, before_space, shown_until, skip_space, starts_with
-from controlplane.inference.tool_formats import Offer, ToolCall, ToolFormat
+from controlplane.inference.tool_formats import Format, Offer, ToolCall
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ Part = Said | Thought | ToolCall
 class Reading:
     """What to look for. marks: what a thought opens and closes with; is_thinking: the prompt has opened it."""
 
-    format: ToolFormat | None = None
+    format: Format | None = None
     offer: Offer | None = None
     marks: tuple[str, str] | None = None
     is_thinking: bool = False
@@ -95,7 +95,7 @@ def _thought(text: GrowingText, marks: tuple[str, str], *, is_open: bool) -> Ste
         yield None
 
 
-def _calls(text: GrowingText, at: int, fmt: ToolFormat, offer: Offer) -> Steps[Part, int]:
+def _calls(text: GrowingText, at: int, fmt: Format, offer: Offer) -> Steps[Part, int]:
     """Up to the end of the last call that may be made, or of the text."""
     end: int | None
     if fmt.is_bare:

@@ -6,13 +6,14 @@ newer `[TOOL_CALLS]name[ARGS]{...}`.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
 from controlplane.inference.growing_text import GrowingText, Steps, json_end, skip_space, starts_with
+from engine.protocol import ToolFormat
 
 _NAME = re.compile(r"[^\s\[{]*")
 
@@ -38,7 +39,7 @@ Reader = Callable[[GrowingText, int, Offer], Steps[ToolCall, int | None]]
 
 
 @dataclass(frozen=True)
-class ToolFormat:
+class Format:
     """opener: what a call begins with. is_bare: an object that opens the answer is a call too."""
 
     opener: str
@@ -141,9 +142,8 @@ def _mistral_named(text: GrowingText, at: int, offer: Offer) -> Steps[ToolCall, 
     return end
 
 
-# By the engine's names for them.
-TOOL_FORMATS: Final = {
-    "hermes": ToolFormat("<tool_call>", _hermes),
-    "llama3": ToolFormat("<|python_tag|>", _llama3, is_bare=True),
-    "mistral": ToolFormat("[TOOL_CALLS]", _mistral),
+TOOL_FORMATS: Final[Mapping[ToolFormat, Format]] = {
+    "hermes": Format("<tool_call>", _hermes),
+    "llama3": Format("<|python_tag|>", _llama3, is_bare=True),
+    "mistral": Format("[TOOL_CALLS]", _mistral),
 }
