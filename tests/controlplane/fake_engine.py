@@ -18,7 +18,7 @@ from engine import protocol as wire
 class Script:
     """How the next `Generate` is answered.
 
-    pieces: one event each. delay: seconds before each. error: the EngineError after the pieces (or at once).
+    pieces: one event each, of each choice in turn. others: of choice 1, 2, ... where they differ. delay: seconds before each. error: the EngineError after the pieces (or at once).
     die_after: pieces after which the engine vanishes without a word. hang_after: pieces after which it falls silent.
     finish: the reason of the last event. cached: prompt tokens served from the cache. device_ns: for the usage.
     """
@@ -31,6 +31,11 @@ class Script:
     finish: wire.FinishReason = "stop"
     cached: int = 0
     device_ns: int = 2_000_000
+    others: tuple[tuple[str, ...], ...] = ()
+    stop_reason: str | int | None = None
+
+    def of_choice(self, index: int) -> tuple[str, ...]:
+        return self.others[index - 1] if 0 < index <= len(self.others) else self.pieces
 
 
 @dataclass
@@ -41,6 +46,25 @@ class _Job:
     started_at: float
     sent: int = 0
     due: float = 0.0
+    at: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def sampling(self) -> wire.Sampling:
+        return self.request.sampling
+
+    @property
+    def completion(self) -> int:
+        """Tokens generated: those sent, and those of the choices that a `best_of` or beam search drops."""
+        sequences = max(self.sampling.n, self.sampling.best_of, self.sampling.beam_width)
+        return self.sent + (sequences - self.sampling.n) * len(self.pieces(0)) if self.sent else 0
+
+    def pieces(self, index: int) -> tuple[str, ...]:
+        return self.script.of_choice(index)[: self.sampling.max_tokens]
+
+    def next_index(self) -> int | None:
+        """The choice whose turn it is: the one that has least, of those that have not ended."""
+        open_ones = [i for i in range(self.sampling.n) if self.at.get(i, 0) < max(1, len(self.pieces(i)))]
+        return min(open_ones, key=lambda i: (self.at.get(i, 0), i), default=None)
 
 
 @dataclass
@@ -127,8 +151,8 @@ class FakeEngine:
                     "cpu",
                     False,
                 )
-            case wire.Prepare(call_id, messages, text, token_ids):
-                return self._prepare(call_id, messages, text, token_ids)
+            case wire.Prepare():
+                return self._prepare(request)
             case wire.Generate():
                 script = self.scripts.popleft() if self.scripts else self.script
                 now = time.time()
@@ -142,20 +166,18 @@ class FakeEngine:
                 self.acknowledged = position
         return None
 
-    def _prepare(
-        self,
-        call_id: str,
-        messages: tuple[wire.Message, ...] | None,
-        text: str | None,
-        token_ids: tuple[int, ...] | None,
-    ) -> wire.Event:
+    def _prepare(self, asked: wire.Prepare) -> wire.Event:
         if self.prepare_error:
             error = self.prepare_error
-            return wire.EngineError(call_id, error.code, error.message, error.param, error.permanent)
+            return wire.EngineError(asked.call_id, error.code, error.message, error.param, error.permanent)
+        token_ids = asked.token_ids
         if token_ids is None:
-            said = text if text is not None else "".join(f"<{m.role}>{m.content}" for m in messages or ())
+            said = asked.text
+            if said is None:
+                said = "".join(f"<{m.role}>{m.content}" for m in asked.messages or ())
             token_ids = tuple(said.encode())
-        return wire.Prepared(call_id, token_ids)
+        pieces = tuple(bytes([token % 256]) for token in token_ids) if asked.with_pieces else ()
+        return wire.Prepared(asked.call_id, token_ids, pieces)
 
     def _aborted(self, request_id: str) -> wire.Event | None:
         job = self._jobs.pop(request_id, None)
@@ -177,25 +199,53 @@ class FakeEngine:
             socket.send_multipart([job.peer, wire.encode_events([event])])
 
     def _next_event(self, job: _Job) -> wire.Event:
+        """The next token of one choice; the last of all brings the usage."""
         script, request_id = job.script, job.request.request_id
-        pieces = script.pieces[: job.request.sampling.max_tokens]
-        if script.error and job.sent >= len(pieces):
+        index = job.next_index()
+        late = job.request.deadline_s is not None and time.time() > job.started_at + job.request.deadline_s
+        error = wire.EngineError(request_id, "deadline_exceeded", "too late", "deadline_s") if late else script.error
+        if error and (late or index is None or not job.pieces(index)):
             del self._jobs[request_id]
-            usage = self._write(job, f"error:{script.error.code}") if job.sent else None
-            return msgspec.structs.replace(script.error, ref=request_id, usage=usage)
-        job.sent += 1
-        is_last = job.sent >= len(pieces) and not script.error
-        text = pieces[job.sent - 1] if pieces else ""
-        if not is_last:
-            return wire.TokenEvent(request_id, text, (job.sent,))
-        del self._jobs[request_id]
-        reason = "length" if len(script.pieces) > len(pieces) else script.finish
-        return wire.TokenEvent(request_id, text, (job.sent,), reason, self._write(job, reason))
+            usage = self._write(job, f"error:{error.code}") if job.sent else None
+            return msgspec.structs.replace(error, ref=request_id, usage=usage)
+        assert index is not None
+        event = self._token(job, index)
+        if job.next_index() is None and not script.error:
+            del self._jobs[request_id]
+            return msgspec.structs.replace(event, usage=self._write(job, event.finish_reason or script.finish))
+        return event
+
+    def _token(self, job: _Job, index: int) -> wire.TokenEvent:
+        script, pieces, at = job.script, job.pieces(index), job.at.get(index, 0)
+        text = pieces[at] if pieces else ""
+        job.at[index] = at + 1
+        job.sent += bool(pieces)
+        reason, stop_reason = None, None
+        if at + 1 >= len(pieces) and not script.error:
+            reason = "length" if len(script.of_choice(index)) > len(pieces) else script.finish
+            stop_reason = script.stop_reason if reason == "stop" else None
+        wanted, prompt = job.sampling.logprobs, job.sampling.prompt_logprobs
+        return wire.TokenEvent(
+            job.request.request_id,
+            text,
+            (job.sent,) if pieces else (),
+            reason,
+            index=index,
+            logprobs=None
+            if wanted is None
+            else tuple(token_logprob(job.sent, text.encode(), wanted) for _ in text[:1]),
+            prompt_logprobs=self._prompt_logprobs(job, prompt) if prompt is not None and index == at == 0 else None,
+            stop_reason=stop_reason,
+        )
+
+    def _prompt_logprobs(self, job: _Job, top: int) -> tuple[wire.TokenLogprob | None, ...]:
+        ids = job.request.token_ids
+        return (None, *(token_logprob(token, bytes([token % 256]), top) for token in ids[1:]))
 
     def _write(self, job: _Job, reason: str) -> wire.Usage:
         """The journal line comes before the event that tells of it, as in the real engine."""
         prompt = len(job.request.token_ids)
-        usage = wire.Usage(prompt, min(job.script.cached, prompt), job.sent, job.script.device_ns)
+        usage = wire.Usage(prompt, min(job.script.cached, prompt), job.completion, job.script.device_ns)
         request = job.request
         adapter = request.adapter.version if request.adapter else None
         position = self.journal[-1].position + 1 if self.journal else 1
@@ -205,3 +255,12 @@ class FakeEngine:
             )
         )
         return usage
+
+
+def token_logprob(token_id: int, text: bytes, top: int) -> wire.TokenLogprob:
+    """It came with -0.5 and was the likeliest; behind it come `<1>`, `<2>`, ... with -1, -2, ..."""
+    likeliest = (
+        wire.TopToken(token_id, text, -0.5),
+        *(wire.TopToken(i, b"<%d>" % i, -float(i)) for i in range(1, top)),
+    )
+    return wire.TokenLogprob(token_id, text, -0.5, 1, likeliest[:top])

@@ -1,33 +1,46 @@
 """From a well-formed request to an order: which model, how long a prompt, what room, at what price."""
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
+import msgspec
 from django.conf import settings
 
 from controlplane.adapters.queries import ResolvedAdapter, resolve_model
 from controlplane.billing.services import PinnedPrice, price_for
-from controlplane.errors import InvalidRequest, NotFound
+from controlplane.errors import Forbidden, InvalidRequest, NotFound
 from controlplane.inference.engine_faults import EngineGone, EngineRefusal, engine_gone, error_of
+from controlplane.inference.fields import wrong
 from controlplane.inference.resources import Door
+from controlplane.inference.sampling import sequences_of
 from controlplane.inference.schemas import Wanted
 from controlplane.inference.settlement import Account
-from engine.protocol import AdapterRef, Description, Sampling
+from engine.protocol import AdapterRef, Description, Prepared, Sampling
 from tenants.auth import Principal
 from tenants.sql import Plan, run_async
 
 
 @dataclass(frozen=True)
 class Order:
-    """All that running and charging one request needs."""
+    """All that running and charging one prompt of a request needs. sampling: with the `max_tokens` that it gets.
+    names, deadline_s, pooling: as in `Wanted`."""
 
     request_id: str
     principal: Principal
     account: Account
     adapter: AdapterRef | None
-    token_ids: tuple[int, ...]
+    prompt: Prepared
     sampling: Sampling
+    names: Mapping[str, str]
+    deadline_s: float | None = None
+    pooling: Literal["mean", "last"] | None = None
+
+    @property
+    def most_tokens(self) -> int:
+        """The most that may be generated for it, over all its choices."""
+        return sequences_of(self.sampling) * self.sampling.max_tokens
 
 
 class Chosen(NamedTuple):
@@ -43,20 +56,38 @@ def base_model() -> str:
     return settings.MODEL_DIR.name
 
 
-async def take_order(door: Door, principal: Principal, wanted: Wanted, request_id: str) -> Order:
-    """Raises ApiError: 404 unknown model, 400 prompt or room, 503 engine away or no price."""
-    chosen = await run_async(door.pool, choose_model(principal.tenant_id, wanted.model))
+async def take_orders(door: Door, principal: Principal, wanted: Wanted, request_id: str) -> list[Order]:
+    """One order per prompt: the first has the request's own id, the others `<id>-1`, `<id>-2`, ...
+
+    Raises ApiError: 404 unknown model, 400 prompt or room, 503 engine away or no price."""
+    chosen = await run_async(door.pool, choose_model(principal, wanted.model))
     try:
         engine = await door.engine.known()
-        token_ids = await door.engine.prepare(messages=wanted.messages, text=wanted.text, token_ids=wanted.token_ids)
+        prepared = [await door.engine.prepare(prompt) for prompt in wanted.prompts]
     except EngineRefusal as refusal:
-        raise error_of(refusal.error) from None
+        raise error_of(refusal.error, wanted.names) from None
     except EngineGone:
         raise engine_gone() from None
-    room = room_for(len(token_ids), wanted, engine)
-    sampling = Sampling(room, wanted.temperature, wanted.top_p, wanted.top_k, wanted.seed, wanted.stop)
+    account, ref = _account(principal, chosen), _ref(chosen.adapter)
+    return [
+        Order(
+            f"{request_id}-{i}" if i else request_id,
+            principal,
+            account,
+            ref,
+            prompt,
+            msgspec.structs.replace(wanted.sampling, max_tokens=room_for(len(prompt.token_ids), wanted, engine)),
+            wanted.names,
+            wanted.deadline_s,
+            wanted.pooling,
+        )
+        for i, prompt in enumerate(prepared)
+    ]
+
+
+def _account(principal: Principal, chosen: Chosen) -> Account:
     adapter = chosen.adapter
-    account = Account(
+    return Account(
         tenant_id=principal.tenant_id,
         key_id=principal.key_id,
         adapter_id=adapter.adapter_id if adapter else None,
@@ -65,13 +96,27 @@ async def take_order(door: Door, principal: Principal, wanted: Wanted, request_i
         base_model=base_model(),
         price=chosen.price,
     )
-    ref = AdapterRef(adapter.version_id, adapter.uri, adapter.digest, adapter.rank) if adapter else None
-    return Order(request_id, principal, account, ref, token_ids, sampling)
 
 
-def choose_model(tenant_id: str, model: str) -> Plan[Chosen]:
+def _ref(adapter: ResolvedAdapter | None) -> AdapterRef | None:
+    return AdapterRef(adapter.version_id, adapter.uri, adapter.digest, adapter.rank) if adapter else None
+
+
+def check_allowed(principal: Principal, model: str) -> None:
+    """Before anything is looked up, so that what a key may not use is not told from what does not exist."""
+    if not principal.may_use(model):
+        shown = model if len(model) <= 100 else f"{model[:100]}..."
+        raise Forbidden(
+            f"This key may not use the model `{shown}`: name one of its allowed models (GET /v1/models), or add it.",
+            param="model",
+            code="model_not_allowed",
+        )
+
+
+def choose_model(principal: Principal, model: str) -> Plan[Chosen]:
     """The model by the name the caller used, and its price. Foreign and missing names are one 404."""
-    base = base_model()
+    check_allowed(principal, model)
+    tenant_id, base = principal.tenant_id, base_model()
     if model == base:
         return Chosen(base, None, (yield from price_for(tenant_id=tenant_id, base_model=base, adapter_id=None)))
     found = yield from resolve_model(tenant_id=tenant_id, model=model, pick=random.random())
@@ -88,20 +133,23 @@ def model_not_found(model: str) -> NotFound:
 
 
 def room_for(prompt: int, wanted: Wanted, engine: Description) -> int:
-    """How many tokens may be generated. What was asked for is given or refused, never cut."""
+    """How many tokens each choice may have. What was asked for is given or refused, never cut."""
     place, limit = "context of this model", engine.context_len
     if engine.pool_tokens < limit:
         place, limit = "cache pool of this engine", engine.pool_tokens
-    param = "messages" if wanted.kind == "chat" else "prompt"
+    param, asked = wanted.names["prompt"], wanted.max_tokens
     room = limit - prompt
-    if room < 1:
+    if room < (1 if asked is None else min(asked, 1)):
         raise _too_long(f"the prompt has {prompt} tokens and leaves no room for an answer", place, limit, param)
-    if wanted.max_tokens is None:
-        return min(settings.DEFAULT_MAX_TOKENS, room)
-    if wanted.max_tokens > room:
-        asked = f"the prompt has {prompt} tokens and `{wanted.max_tokens_param}` asks for {wanted.max_tokens} more"
-        raise _too_long(f"{asked}, {prompt + wanted.max_tokens} in all", place, limit, param)
-    return wanted.max_tokens
+    if asked is None:
+        asked = min(settings.DEFAULT_MAX_TOKENS, room)
+    if asked > room:
+        text = f"the prompt has {prompt} tokens and `{wanted.names['max_tokens']}` asks for {asked} more"
+        raise _too_long(f"{text}, {prompt + asked} in all", place, limit, param)
+    if wanted.sampling.min_tokens > asked:
+        at_least = wanted.sampling.min_tokens
+        raise wrong("min_tokens", at_least, f"the answer has at most {asked} tokens, so that it can be {asked} or less")
+    return asked
 
 
 def _too_long(what: str, place: str, limit: int, param: str) -> InvalidRequest:

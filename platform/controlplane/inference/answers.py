@@ -1,24 +1,34 @@
-"""Bodies of answers in OpenAI's shapes. Pure: what happened goes in, JSON-ready objects come out."""
+"""What answers of every shape have in common. Pure: what happened goes in, JSON-ready objects come out."""
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, Protocol
 
-from controlplane.inference.run import Ending, Run
-from controlplane.inference.schemas import Kind
+from controlplane.inference.pieces import Piece
+from controlplane.inference.run import Ending
 from engine.protocol import Usage
 
 Json = dict[str, Any]
-_OBJECTS = {"chat": ("chat.completion", "chat.completion.chunk"), "text": ("text_completion", "text_completion")}
-_PREFIXES = {"chat": "chatcmpl-", "text": "cmpl-"}
+CHAT_PREFIX = "chatcmpl-"
+TEXT_PREFIX = "cmpl-"
 
 
-def generation_id(kind: Kind, request_id: str) -> str:
-    return _PREFIXES[kind] + request_id
+class Shape(Protocol):
+    """How one call is answered. Streamed: `opening`, `chunks` of every piece, `closing`; else `whole` alone."""
+
+    generation_id: str
+
+    def opening(self) -> list[Json]: ...
+
+    def chunks(self, piece: Piece) -> list[Json]: ...
+
+    def closing(self, ending: Ending) -> list[Json]: ...
+
+    def whole(self, choices: list[Piece], ending: Ending) -> Json: ...
 
 
 def request_id_of(generation: str) -> str:
     """The request that a generation id names; request ids name themselves."""
-    for prefix in _PREFIXES.values():
+    for prefix in (CHAT_PREFIX, TEXT_PREFIX):
         generation = generation.removeprefix(prefix)
     return generation
 
@@ -42,44 +52,7 @@ def usage_body(usage: Usage, amount: Decimal) -> Json:
     }
 
 
-def whole_body(kind: Kind, run: Run, text: str, ending: Ending) -> Json:
-    """The answer to a request that did not ask for a stream."""
-    if kind == "chat":
-        content: Json = {"message": {"role": "assistant", "content": text, "refusal": None}}
-    else:
-        content = {"text": text}
-    choice = {"index": 0, **content, "logprobs": None, "finish_reason": ending.finish_reason}
-    usage = usage_body(ending.usage, ending.amount)
-    return {**_head(kind, run, is_chunk=False), "choices": [choice], "usage": usage}
-
-
-def _head(kind: Kind, run: Run, *, is_chunk: bool) -> Json:
-    name = _OBJECTS[kind][is_chunk]
-    return {"id": generation_id(kind, run.request_id), "object": name, "created": run.created, "model": run.model}
-
-
-class Chunks:
-    """The chunks of one stream: same id, created and model on each; `usage: null` where the caller asked for usage."""
-
-    def __init__(self, kind: Kind, run: Run, *, include_usage: bool) -> None:
-        self._kind = kind
-        self._head = _head(kind, run, is_chunk=True)
-        self._tail: Json = {"usage": None} if include_usage else {}
-
-    def role(self) -> list[Json]:
-        """A chat opens with whose words follow; a completion has no such chunk."""
-        return [self._chunk({"role": "assistant", "content": ""}, "", None)] if self._kind == "chat" else []
-
-    def text(self, text: str) -> Json:
-        return self._chunk({"content": text}, text, None)
-
-    def finish(self, reason: str) -> Json:
-        return self._chunk({}, "", reason)
-
-    def usage(self, ending: Ending) -> Json:
-        return {**self._head, "choices": [], "usage": usage_body(ending.usage, ending.amount)}
-
-    def _chunk(self, delta: Json, text: str, reason: str | None) -> Json:
-        content: Json = {"delta": delta} if self._kind == "chat" else {"text": text}
-        choice = {"index": 0, **content, "logprobs": None, "finish_reason": reason}
-        return {**self._head, "choices": [choice], **self._tail}
+def choice_body(index: int, content: Json, logprobs: Json | None, reason: str | None, stop: str | int | None) -> Json:
+    """stop_reason: vLLM's field, where a stop string or token of the caller's ended the text."""
+    told = {} if stop is None else {"stop_reason": stop}
+    return {"index": index, **content, "logprobs": logprobs, "finish_reason": reason, **told}

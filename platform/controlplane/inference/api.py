@@ -1,46 +1,52 @@
 """POST /v1/chat/completions and /v1/completions: plain asynchronous views."""
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 
 from django.http.response import HttpResponseBase
 
-from controlplane.inference.answers import Chunks, generation_id, whole_body
+from controlplane.inference.answers import Json, Shape
+from controlplane.inference.chat_answers import ChatShape
 from controlplane.inference.endpoint import Call, endpoint
+from controlplane.inference.pieces import whole_choices
 from controlplane.inference.replies import json_reply, stream_reply
 from controlplane.inference.run import Run
-from controlplane.inference.schemas import Wanted, parse_chat, parse_completion
+from controlplane.inference.schemas import Wanted, parse_chat, parse_completion, read_timeout
 from controlplane.inference.services import start
 from controlplane.inference.sse import events
+from controlplane.inference.text_answers import TextShape
 
 
 @endpoint("POST", "inference")
 async def chat_completions(call: Call) -> HttpResponseBase:
-    return await _generate(call, parse_chat(call.body()))
+    return await answer(call, parse_chat(call.body()), ChatShape)
 
 
 @endpoint("POST", "inference")
 async def completions(call: Call) -> HttpResponseBase:
-    return await _generate(call, parse_completion(call.body()))
+    return await answer(call, parse_completion(call.body()), TextShape)
 
 
-async def _generate(call: Call, wanted: Wanted) -> HttpResponseBase:
+async def answer(call: Call, wanted: Wanted, shape_of: Callable[[Wanted, Run], Shape]) -> HttpResponseBase:
+    """Run what is wanted, and answer in that shape, whole or streamed."""
+    wanted = replace(wanted, deadline_s=read_timeout(call.request.headers))
     run = await start(call.door, call.principal, wanted, call.id)
-    headers = {**(run.headers or {}), "x-generation-id": generation_id(wanted.kind, run.request_id)}
+    shape = shape_of(wanted, run)
+    headers = {**(run.headers or {}), "x-generation-id": shape.generation_id}
     if not wanted.stream:
-        return json_reply(await _whole(wanted, run), headers=headers)
-    chunks = Chunks(wanted.kind, run, include_usage=wanted.include_usage)
-    frames = events(run, chunks, include_usage=wanted.include_usage)
-    return stream_reply(frames, headers=headers, on_drop=run.cancel)
+        return json_reply(await _whole(run, shape), headers=headers)
+    return stream_reply(events(run, shape), headers=headers, on_drop=run.cancel)
 
 
-async def _whole(wanted: Wanted, run: Run) -> dict[str, object]:
+async def _whole(run: Run, shape: Shape) -> Json:
     """Raises ApiError when the text broke off: half an answer is none."""
     try:
-        text = "".join([piece async for piece in run.pieces() if piece])
+        choices = await whole_choices(run.pieces())
     except asyncio.CancelledError:
         run.cancel()
         raise
     if run.error:
         raise run.error
     assert run.ending is not None
-    return whole_body(wanted.kind, run, text, run.ending)
+    return shape.whole(choices, run.ending)

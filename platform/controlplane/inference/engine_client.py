@@ -6,16 +6,20 @@ import itertools
 import logging
 import time
 from collections.abc import Coroutine, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 import zmq
 import zmq.asyncio
 from zmq.utils.monitor import recv_monitor_message
 
 from controlplane.inference.engine_faults import EngineGone, EngineRefusal
 from controlplane.inference.engine_stream import EngineStream
+from controlplane.inference.sampling import sequences_of
 from engine import protocol as wire
 
+Call = wire.Prepare | wire.Detokenize
+Answer = TypeVar("Answer", wire.Prepared, wire.Detokenized)
 log = logging.getLogger(__name__)
 
 PULSE_SECONDS = 1.0
@@ -87,27 +91,24 @@ class EngineClient:
             await asyncio.sleep(0.05)
         return self.description
 
-    async def prepare(
-        self,
-        *,
-        messages: tuple[wire.Message, ...] | None = None,
-        text: str | None = None,
-        token_ids: tuple[int, ...] | None = None,
-    ) -> tuple[int, ...]:
-        """The prompt as the model's token ids. Raises EngineRefusal when it cannot be one."""
-        call_id = f"call-{next(self._ids)}"
-        answer = await self._call(wire.Prepare(call_id, messages, text, token_ids))
+    async def prepare(self, prompt: wire.Prepare) -> wire.Prepared:
+        """The prompt as the model reads it. Raises EngineRefusal when it cannot be one."""
+        return await self.ask(prompt, wire.Prepared)
+
+    async def ask(self, call: Call, wanted: type[Answer]) -> Answer:
+        """One call and its answer; the call gets an id of ours. Raises EngineRefusal with the engine's own word."""
+        answer = await self._call(msgspec.structs.replace(call, call_id=f"call-{next(self._ids)}"))
         if isinstance(answer, wire.EngineError):
             raise EngineRefusal(answer)
-        if not isinstance(answer, wire.Prepared):
-            raise EngineGone(f"the engine answered a {type(answer).__name__} to a prompt")
-        return answer.token_ids
+        if not isinstance(answer, wanted):
+            raise EngineGone(f"the engine answered a {type(answer).__name__} to a {type(call).__name__}")
+        return answer
 
     @contextlib.contextmanager
     def generate(self, request: wire.Generate) -> Iterator[EngineStream]:
         """`with client.generate(...) as stream`: the stream's events until the block ends."""
         assert request.request_id not in self._streams, f"{request.request_id} runs already"
-        stream = EngineStream(request.request_id, request.sampling.max_tokens + 8, self._abort)
+        stream = EngineStream(request.request_id, _most_events(request.sampling), self._abort)
         self._streams[request.request_id] = stream
         try:
             self._send(request)
@@ -128,7 +129,7 @@ class EngineClient:
         except (zmq.Again, asyncio.InvalidStateError):
             raise EngineGone("the engine is not connected") from None
 
-    async def _call(self, request: wire.Prepare) -> wire.Event:
+    async def _call(self, request: Call) -> wire.Event:
         future: asyncio.Future[wire.Event] = asyncio.get_running_loop().create_future()
         self._calls[request.call_id] = future
         try:
@@ -204,6 +205,11 @@ class EngineClient:
         for future in self._calls.values():
             if not future.done():
                 future.set_exception(gone)
+
+
+def _most_events(sampling: wire.Sampling) -> int:
+    """One for each token of each choice, and some that bring no token."""
+    return sequences_of(sampling) * (sampling.max_tokens + 2) + 8
 
 
 async def _logged(work: Coroutine[Any, Any, None]) -> None:

@@ -1,17 +1,27 @@
 """How the engine lets a caller down, as types."""
 
 import math
+from collections.abc import Mapping
 
 from controlplane.errors import ApiError, InvalidRequest, RateLimited, Unavailable
+from controlplane.inference.parameters import TIMEOUT_HEADER
 from engine.protocol import EngineError
 
 RETRY_SECONDS = 5  # an engine is up again in about that time
 # The request itself is at fault; any other code is the platform's affair and its text stays in our logs.
 _CALLERS_FAULT = frozenset(
-    {"context_length_exceeded", "invalid_prompt", "invalid_sampling", "prompt_too_long_for_pool"}
+    {
+        "context_length_exceeded",
+        "invalid_grammar",
+        "invalid_prompt",
+        "invalid_sampling",
+        "invalid_tools",
+        "prompt_too_long_for_pool",
+    }
 )
-# The wire's name of a field -> the API's.
-_PARAMS = {"text": "prompt", "token_ids": "prompt"}
+# The wire's name of a field -> the API's, where the request itself does not say (`Wanted.names`).
+_PARAMS = {"include_stop": "include_stop_str_in_output"}
+_PROMPTS = frozenset({"text", "token_ids", "messages"})
 
 
 class EngineGone(Exception):
@@ -27,6 +37,13 @@ class EngineRefusal(Exception):
         self.error = error
 
 
+class DeadlineExceeded(ApiError):
+    """408: what had been generated until then is billed."""
+
+    status = 408
+    code = "deadline_exceeded"
+
+
 def engine_gone() -> ApiError:
     return Unavailable(
         "The engine was lost while it worked on this request. It restarts by itself: send the request again.",
@@ -35,11 +52,17 @@ def engine_gone() -> ApiError:
     )
 
 
-def error_of(refusal: EngineError) -> ApiError:
-    """What the caller is told. Paths and internals in an engine's message never leave."""
+def error_of(refusal: EngineError, names: Mapping[str, str]) -> ApiError:
+    """What the caller is told, in its own `names` of fields. Paths and internals in an engine's message never leave."""
     if refusal.code in _CALLERS_FAULT:
-        param = _PARAMS.get(refusal.param or "", refusal.param)
+        named = "prompt" if refusal.param in _PROMPTS else refusal.param or ""
+        param = names.get(named) or _PARAMS.get(named, named) or None
         return InvalidRequest(refusal.message, param=param, code=refusal.code)
+    if refusal.code == "deadline_exceeded":
+        return DeadlineExceeded(
+            f"The request had not ended when its {TIMEOUT_HEADER} was over: allow it more time, or ask for less.",
+            headers={"x-should-retry": "false"},  # the same request would be billed, and end, the same again
+        )
     if refusal.code.startswith("adapter"):
         text = "The adapter could not be loaded. Send the request again; if it stays so, upload the adapter anew."
         return Unavailable(text, param="model", code="adapter_unavailable")

@@ -69,3 +69,19 @@ def read_object(body: Body, param: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise wrong(param, value, "it must be an object", "invalid_type")
     return value
+
+
+def read_ids(body: Body, param: str, *, most: int) -> tuple[int, ...]:
+    """A list of token ids."""
+    value = body.get(param)
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(is_token_id(item) for item in value):
+        raise wrong(param, value, "it must be a list of token ids, which are whole and not negative", "invalid_type")
+    if len(value) > most:
+        raise wrong(param, value, f"at most {most} are allowed, it has {len(value)}")
+    return tuple(value)
+
+
+def is_token_id(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31

@@ -1,4 +1,4 @@
-"""One accepted request between its driver, which feeds it, and the connection that reads it at its own pace."""
+"""One accepted call between its driver, which feeds it, and the connection that reads it at its own pace."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from controlplane.errors import ApiError
-from engine.protocol import Usage
+from controlplane.inference.pieces import Pending, Piece
+from engine.protocol import Prepared, Usage
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How the text ended. amount: what the tenant pays for it."""
+    """What it came to, over all prompts. amount: what the tenant pays for it."""
 
-    finish_reason: str
     usage: Usage
     amount: Decimal
 
@@ -22,20 +22,23 @@ class Ending:
 class Run:
     """The driver never waits for the reader: a slow client gets its text in larger pieces, and holds up nobody.
 
-    Exactly one of `ending` and `error` is set at the end. headers: x-ratelimit-* of the admission, None before it.
+    Exactly one of `ending` and `error` is set at the end. prompts: as the model reads them; each has as many choices
+    as the others. headers: x-ratelimit-* of the admission, None before it.
     """
 
     request_id: str
     model: str
     created: int
+    prompts: tuple[Prepared, ...] = ()
     headers: dict[str, str] | None = None
     ending: Ending | None = None
     error: ApiError | None = None
     is_cancelled: bool = False
     _began: bool = False
-    _text: list[str] = field(default_factory=list)
+    _pending: Pending = field(default_factory=Pending)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
-    _on_cancel: Callable[[], None] | None = None
+    _broken: ApiError | None = None
+    _stops: list[Callable[[], None]] = field(default_factory=list)
 
     # --- the driver's side ------------------------------------------------------------------------------------
 
@@ -43,31 +46,46 @@ class Run:
         self.headers = headers
         self._wake.set()
 
-    def feed(self, text: str) -> None:
+    def feed(self, piece: Piece) -> None:
         self._began = True
-        if text:
-            self._text.append(text)
+        self._pending.add(piece)
         self._wake.set()
 
     def finish(self, ending: Ending) -> None:
+        """All parts have ended: well, or with what `break_off` was told first."""
         assert not self.is_over
-        self.ending = ending
+        self.ending, self.error = (None, self._broken) if self._broken else (ending, None)
         self._wake.set()
 
     def fail(self, error: ApiError) -> None:
+        """Nothing of it runs any more, or ever did."""
         assert not self.is_over
         self.error = error
         self._wake.set()
 
-    def on_cancel(self, stop: Callable[[], None]) -> None:
-        """`stop` is called when nobody reads any more; at once, when that is so already."""
-        self._on_cancel = stop
-        if self.is_cancelled:
+    def break_off(self, error: ApiError) -> None:
+        """A part has failed: the others are stopped, and the first error is what the call ends with."""
+        if self._broken is None:
+            self._broken = error
+            self._stop()
+
+    def on_stop(self, stop: Callable[[], None]) -> None:
+        """`stop` is called when nobody wants the rest any more; at once, when that is so already."""
+        self._stops.append(stop)
+        if self.is_stopped:
             stop()
+
+    @property
+    def is_stopped(self) -> bool:
+        return self.is_cancelled or self._broken is not None
 
     @property
     def is_over(self) -> bool:
         return self.ending is not None or self.error is not None
+
+    def _stop(self) -> None:
+        for stop in self._stops:
+            stop()
 
     # --- the reader's side ------------------------------------------------------------------------------------
 
@@ -76,8 +94,7 @@ class Run:
         if self.is_over or self.is_cancelled:
             return
         self.is_cancelled = True
-        if self._on_cancel:
-            self._on_cancel()
+        self._stop()
 
     async def begin(self, patience: float | None = None) -> None:
         """Returns once there is something to answer with, or `patience` seconds after the admission. Raises what went
@@ -89,19 +106,17 @@ class Run:
         if self.error and not self._began:
             raise self.error
 
-    async def pieces(self, patience: float | None = None) -> AsyncIterator[str | None]:
-        """The text as it comes, and None whenever `patience` seconds pass without any. Afterwards `ending` or `error`
-        is set."""
+    async def pieces(self, patience: float | None = None) -> AsyncIterator[Piece | None]:
+        """What the choices get, as it comes, and None whenever `patience` seconds pass without any. Afterwards
+        `ending` or `error` is set."""
         while True:
-            if self._text:
-                text = "".join(self._text)
-                self._text.clear()
-                yield text
+            if self._pending:
+                yield self._pending.take()
             elif self.is_over:
                 return
             else:
                 await self._sleep(patience)
-                if not self._text and not self.is_over:
+                if not self._pending and not self.is_over:
                     yield None
 
     async def _sleep(self, patience: float | None = None) -> None:

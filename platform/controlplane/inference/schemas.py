@@ -1,40 +1,45 @@
 """What a caller may ask of the door: bodies parsed into `Wanted`, or refused with the field named."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import msgspec
 
 from controlplane.errors import InvalidRequest
-from controlplane.inference.fields import Body, read_bool, read_int, read_number, read_object, read_text, shown, wrong
-from controlplane.inference.messages import read_messages
+from controlplane.inference.fields import Body, read_bool, read_int, read_object, read_text, shown, wrong
+from controlplane.inference.grammars import read_grammar
+from controlplane.inference.parameters import MAX_SEQUENCES, MAX_TOKENS, TIMEOUT, TIMEOUT_HEADER
+from controlplane.inference.prompts import chat_prompt, text_prompts
+from controlplane.inference.sampling import read_sampling, sequences_of
 from controlplane.inference.unsupported import refuse_unsupported
-from engine.protocol import Message
+from engine.protocol import Prepare, Sampling
 
-Kind = Literal["chat", "text"]
-_INT64 = 2**63
-_MAX_TOKENS = 1_000_000
-_MAX_STOPS = 4
+LABELS = ("user", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention")
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A well-formed request. Exactly one of messages, text and token_ids is set. max_tokens None = the default."""
+    """A well-formed request of any endpoint.
 
-    kind: Kind
+    prompts: each becomes an engine request of its own, with `sampling.n` choices. sampling: its `max_tokens` is set
+    when the room is known: `max_tokens`, or the default where that is None. echo: the prompt is a part of the text.
+    names: the wire's name of a field -> the caller's, for refusals by the engine; "prompt" and "max_tokens" are there.
+    deadline_s, pooling: as in `Generate`.
+    """
+
     model: str
-    messages: tuple[Message, ...] | None
-    text: str | None
-    token_ids: tuple[int, ...] | None
+    prompts: tuple[Prepare, ...]
+    sampling: Sampling
     max_tokens: int | None
-    max_tokens_param: str
-    temperature: float
-    top_p: float
-    top_k: int
-    seed: int | None
-    stop: tuple[str, ...]
-    stream: bool
-    include_usage: bool
+    stream: bool = False
+    include_usage: bool = False
+    echo: bool = False
+    shows_prompt_logprobs: bool = False
+    names: Mapping[str, str] = field(default_factory=dict)
+    deadline_s: float | None = None
+    pooling: Literal["mean", "last"] | None = None
 
 
 def parse_json(raw: bytes) -> dict[str, Any]:
@@ -49,60 +54,75 @@ def parse_json(raw: bytes) -> dict[str, Any]:
 
 
 def parse_chat(body: Body) -> Wanted:
-    return _parse(body, "chat", messages=read_messages(body))
+    model, (grammar, named) = read_model(body), read_grammar(body)
+    refuse_unsupported(body, "chat")
+    return _parse(body, model, read_sampling(body, "chat", grammar), (chat_prompt(body, grammar),), "messages", named)
 
 
 def parse_completion(body: Body) -> Wanted:
-    text, token_ids = _read_prompt(body)
-    return _parse(body, "text", text=text, token_ids=token_ids)
+    model, (grammar, named) = read_model(body), read_grammar(body)
+    refuse_unsupported(body, "text")
+    echo = read_bool(body, "echo")
+    sampling = read_sampling(body, "text", grammar)
+    prompts = text_prompts(body, grammar, with_pieces=echo)
+    if echo and sampling.logprobs is not None and sampling.prompt_logprobs is None:
+        sampling = msgspec.structs.replace(sampling, prompt_logprobs=sampling.logprobs)
+    return _parse(body, model, sampling, prompts, "prompt", named, echo=echo)
 
 
-def _parse(
-    body: Body,
-    kind: Kind,
-    *,
-    messages: tuple[Message, ...] | None = None,
-    text: str | None = None,
-    token_ids: tuple[int, ...] | None = None,
-) -> Wanted:
+def read_model(body: Body) -> str:
     model = read_text(body, "model", longest=300)
     if not model:
         raise InvalidRequest(
             "`model` is missing: name a model of GET /v1/models.", param="model", code="missing_required_parameter"
         )
-    refuse_unsupported(body)
-    _check_labels(body)
-    max_tokens, named = _read_max_tokens(body)
+    return model
+
+
+def _parse(
+    body: Body,
+    model: str,
+    sampling: Sampling,
+    prompts: tuple[Prepare, ...],
+    prompt_param: str,
+    grammar_param: str,
+    *,
+    echo: bool = False,
+) -> Wanted:
+    check_labels(body)
+    max_tokens, max_tokens_param = _read_max_tokens(body, least=0 if echo else 1)
     stream = read_bool(body, "stream")
-    return Wanted(
-        kind, model, messages, text, token_ids, max_tokens, named,
-        temperature=read_number(body, "temperature", 0, 2, 1.0),
-        top_p=read_number(body, "top_p", 0, 1, 1.0, above=True),
-        top_k=read_int(body, "top_k", 0, _MAX_TOKENS) or 0,
-        seed=read_int(body, "seed", -_INT64, _INT64 - 1),
-        stop=_read_stop(body),
-        stream=stream,
-        include_usage=_read_include_usage(body, stream),
-    )  # fmt: skip
+    _check_choices(body, sampling, len(prompts))
+    if stream:
+        _check_stream(sampling)
+    names = {"prompt": prompt_param, "grammar": grammar_param, "max_tokens": max_tokens_param}
+    include_usage = _read_include_usage(body, stream)
+    shows_prompt = body.get("prompt_logprobs") is not None
+    if stream and shows_prompt:
+        raise wrong("stream", True, "`prompt_logprobs` comes with whole answers only: send `stream: false`")
+    return Wanted(model, prompts, sampling, max_tokens, stream, include_usage, echo, shows_prompt, names)
 
 
-def _read_max_tokens(body: Body) -> tuple[int | None, str]:
+def _read_max_tokens(body: Body, least: int) -> tuple[int | None, str]:
     """`max_completion_tokens` wins over the older `max_tokens`; both are checked."""
-    older = read_int(body, "max_tokens", 1, _MAX_TOKENS)
-    newer = read_int(body, "max_completion_tokens", 1, _MAX_TOKENS)
+    older = read_int(body, "max_tokens", least, MAX_TOKENS)
+    newer = read_int(body, "max_completion_tokens", least, MAX_TOKENS)
     return (newer, "max_completion_tokens") if newer is not None else (older, "max_tokens")
 
 
-def _read_stop(body: Body) -> tuple[str, ...]:
-    value = body.get("stop")
-    stops = [] if value is None else [value] if isinstance(value, str) else value
-    if not isinstance(stops, list) or not all(isinstance(stop, str) for stop in stops):
-        raise wrong("stop", value, f"it must be a string or a list of at most {_MAX_STOPS} strings", "invalid_type")
-    if len(stops) > _MAX_STOPS:
-        raise wrong("stop", value, f"at most {_MAX_STOPS} stop strings are allowed, it has {len(stops)}")
-    if any(not stop or len(stop) > 256 for stop in stops):
-        raise wrong("stop", value, "each stop string must have 1 to 256 characters")
-    return tuple(stops)
+def _check_choices(body: Body, sampling: Sampling, prompts: int) -> None:
+    texts = prompts * sequences_of(sampling)
+    if texts > MAX_SEQUENCES:
+        param = next((name for name in ("best_of", "beam_width") if body.get(name)), "n")
+        remedy = f"for {prompts} prompts that makes {texts} texts, and one request may have {MAX_SEQUENCES}"
+        raise wrong(param, body.get(param, 1), remedy)
+
+
+def _check_stream(sampling: Sampling) -> None:
+    """These are chosen among when all have ended, so that there is nothing to stream."""
+    for param in ("best_of", "beam_width"):
+        if value := getattr(sampling, param):
+            raise wrong("stream", True, f"`{param}` of {value} chooses among ended texts: send `stream: false`")
 
 
 def _read_include_usage(body: Body, stream: bool) -> bool:
@@ -115,25 +135,25 @@ def _read_include_usage(body: Body, stream: bool) -> bool:
     return bool(value)
 
 
-def _check_labels(body: Body) -> None:
-    """`user` and `metadata` are the caller's own labels: well-formed, and no part of the answer."""
-    read_text(body, "user", longest=512)
+def check_labels(body: Body) -> None:
+    """The caller's own labels and wishes for OpenAI's machines: well-formed, and no part of the answer."""
+    for param in LABELS:
+        read_text(body, param, longest=512)
+    read_bool(body, "store")
     for key, value in read_object(body, "metadata").items():
         if not isinstance(value, str):
             raise wrong(f"metadata.{key[:64]}", value, "metadata values must be strings", "invalid_type")
 
 
-def _read_prompt(body: Body) -> tuple[str | None, tuple[int, ...] | None]:
-    value = body.get("prompt")
-    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str | list):
-        value = value[0]
-    if isinstance(value, str) and value:
-        return value, None
-    if not isinstance(value, str | list) or value == "" or value == []:
-        raise wrong("prompt", value, "send a text that is not empty, or a list of token ids", "invalid_value")
-    if any(isinstance(item, str | list) for item in value):
-        text = f"`prompt` has {len(value)} prompts: send one prompt per request."
-        raise InvalidRequest(text, param="prompt", code="unsupported_parameter")
-    if not all(isinstance(item, int) and not isinstance(item, bool) and 0 <= item < 2**31 for item in value):
-        raise wrong("prompt", value, "token ids must be whole numbers that are not negative", "invalid_type")
-    return None, tuple(value)
+def read_timeout(headers: Mapping[str, str]) -> float | None:
+    """Seconds the request may take, from its arrival at the engine."""
+    text = headers.get(TIMEOUT_HEADER)
+    if text is None:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not TIMEOUT.low <= seconds <= TIMEOUT.high:
+        raise wrong(TIMEOUT_HEADER, text, f"it must be {TIMEOUT.low:g} to {TIMEOUT.high:g} seconds")
+    return seconds

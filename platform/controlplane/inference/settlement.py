@@ -97,3 +97,15 @@ def settle_request(account: Account, ended: Ended) -> Plan[bool]:
             late=settled == Settlement.LATE,
         )
     )
+
+
+def total_of(ends: list[tuple[Account, Usage]]) -> tuple[Usage, Decimal]:
+    """What the prompts of one call used and cost together."""
+    usages = [usage for _, usage in ends]
+    total = Usage(
+        sum(usage.prompt_tokens for usage in usages),
+        sum(usage.cached_tokens for usage in usages),
+        sum(usage.completion_tokens for usage in usages),
+        sum(usage.device_ns for usage in usages),
+    )
+    return total, sum((account.amount(usage) for account, usage in ends), Decimal(0))

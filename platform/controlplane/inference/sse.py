@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from controlplane.inference.answers import Chunks, Json
+from controlplane.inference.answers import Json, Shape
 from controlplane.inference.run import Run
 
 KEEP_ALIVE_SECONDS = 10.0
@@ -20,22 +20,23 @@ def frame(body: Json) -> bytes:
     return b"data: " + _encode(body) + b"\n\n"
 
 
-async def events(
-    run: Run, chunks: Chunks, *, include_usage: bool, keep_alive: float = KEEP_ALIVE_SECONDS
-) -> AsyncIterator[bytes]:
+async def events(run: Run, shape: Shape, *, keep_alive: float = KEEP_ALIVE_SECONDS) -> AsyncIterator[bytes]:
     """Ends with [DONE] whatever happens. When the reader leaves, the run is cancelled."""
     try:
-        for chunk in chunks.role():
+        for chunk in shape.opening():
             yield frame(chunk)
-        async for text in run.pieces(keep_alive):
-            yield PING if text is None else frame(chunks.text(text))
+        async for piece in run.pieces(keep_alive):
+            if piece is None:
+                yield PING
+                continue
+            for chunk in shape.chunks(piece):
+                yield frame(chunk)
         if run.error:
             yield frame(run.error.body())
         else:
             assert run.ending is not None
-            yield frame(chunks.finish(run.ending.finish_reason))
-            if include_usage:
-                yield frame(chunks.usage(run.ending))
+            for chunk in shape.closing(run.ending):
+                yield frame(chunk)
         yield DONE
     finally:
         run.cancel()

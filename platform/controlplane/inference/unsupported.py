@@ -1,40 +1,54 @@
-"""Parameters of the OpenAI API that change an answer and that this door does not offer: refused, never ignored.
+"""Parameters of the OpenAI API and of vLLM's that change an answer and that this door does not offer: refused, never
+ignored.
 
-Each is fine where it asks for what happens anyway (`n: 1`, `penalty: 0`, `tools: []`).
+Each is fine where it asks for what happens anyway (`tools: []`, `suffix: ""`).
 """
 
-from typing import Any
+from typing import Any, Final
 
 from controlplane.errors import InvalidRequest
 from controlplane.inference.fields import Body, shown
+from controlplane.inference.sampling import Kind
 
-_HARMLESS: dict[str, tuple[Any, ...]] = {
-    "n": (1,),
-    "best_of": (1,),
-    "echo": (False,),
+_HARMLESS: Final[dict[str, tuple[Any, ...]]] = {
     "suffix": ("",),
-    "logprobs": (False,),
-    "top_logprobs": (0,),
-    "prompt_logprobs": (0,),
-    "logit_bias": ({},),
-    "presence_penalty": (0,),
-    "frequency_penalty": (0,),
-    "repetition_penalty": (1,),
-    "min_p": (0,),
-    "tools": ([],),
-    "tool_choice": ("none", "auto"),
-    "functions": ([],),
-    "function_call": ("none", "auto"),
-    "response_format": ({"type": "text"},),
     "modalities": (["text"], []),
     "audio": (),
     "prediction": (),
     "web_search_options": (),
+    "verbosity": ("medium",),
+    "allowed_token_ids": ([],),
+    "bad_words": ([],),
+    "chat_template": (),
+    "documents": ([],),
+    "guided_whitespace_pattern": (),
+    "add_special_tokens": (True,),
+    "skip_special_tokens": (True,),
+    "spaces_between_special_tokens": (True,),
+    "truncate_prompt_tokens": (),
+    "return_token_ids": (False,),
+    "return_tokens_as_token_ids": (False,),
+    "logits_processors": ([],),
+    "prompt_embeds": (),
+    "mm_processor_kwargs": ({},),
+    "kv_transfer_params": ({},),
+    "vllm_xargs": ({},),
+}
+_OF_KIND: Final[dict[Kind, dict[str, tuple[Any, ...]]]] = {
+    "chat": {
+        "best_of": (1,),
+        "echo": (False,),
+        "functions": ([],),
+        "function_call": ("none", "auto"),
+        "tools": ([],),
+        "tool_choice": ("none", "auto"),
+    },
+    "text": {"tools": ([],), "tool_choice": ("none", "auto"), "top_logprobs": (0,)},
 }
 
 
-def refuse_unsupported(body: Body) -> None:
-    for param, harmless in _HARMLESS.items():
+def refuse_unsupported(body: Body, kind: Kind) -> None:
+    for param, harmless in {**_HARMLESS, **_OF_KIND[kind]}.items():
         value = body.get(param)
         if value is None or any(_same(value, fine) for fine in harmless):
             continue

@@ -86,7 +86,7 @@ def test_what_a_cancelled_one_came_to_can_be_asked(stack: Served, client: openai
 def test_an_engine_that_does_not_answer_an_abort_leaves_it_to_the_journal(
     stack: Served, client: openai.OpenAI, caller: Caller, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("controlplane.inference.services.ABORT_PATIENCE_SECONDS", 0.2)
+    monkeypatch.setattr("controlplane.inference.driver.ABORT_PATIENCE_SECONDS", 0.2)
     stack.engine.script = Script(pieces=PIECES, hang_after=1)
     stream = client.chat.completions.create(**CHAT, stream=True)
     next(stream)

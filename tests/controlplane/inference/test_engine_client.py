@@ -7,7 +7,7 @@ import pytest
 from controlplane.inference.engine_client import EngineClient
 from controlplane.inference.engine_faults import EngineGone, EngineRefusal
 from controlplane.inference.engine_stream import EngineStream
-from engine.protocol import Abort, EngineError, Generate, Ping, Sampling, TokenEvent
+from engine.protocol import Abort, Describe, EngineError, Generate, Ping, Prepare, Sampling, TokenEvent
 from tests.controlplane.fake_engine import FakeEngine, Script
 
 
@@ -46,11 +46,11 @@ async def events_of(client: EngineClient, asked: Generate) -> list[TokenEvent]:
 async def test_describes_and_prepares(client: EngineClient, engine: FakeEngine) -> None:
     known = await client.known()
     assert (known.base_model, known.context_len) == (engine.base_model, engine.context_len)
-    assert await client.prepare(text="abc") == (97, 98, 99)
+    assert (await client.prepare(Prepare("", text="abc"))).token_ids == (97, 98, 99)
     assert client.is_up
     engine.prepare_error = EngineError("", "invalid_prompt", "no", "messages")
     with pytest.raises(EngineRefusal) as caught:
-        await client.prepare(text="")
+        await client.prepare(Prepare("", text=""))
     assert caught.value.error.code == "invalid_prompt"
     client.check_integrity()
 
@@ -75,7 +75,7 @@ async def test_killed_engine_fails_everything_but_keeps_what_arrived(client: Eng
         with pytest.raises(EngineGone):
             await asyncio.wait_for(stream.next(), 10)
     with pytest.raises(EngineGone):
-        await client.prepare(text="x")
+        await client.prepare(Prepare("", text="x"))
     assert not client.is_up
     client.check_integrity()
 
@@ -136,8 +136,14 @@ async def test_an_abort_is_awaited_for_its_usage(client: EngineClient, engine: F
 
 async def test_pings_keep_our_requests_alive(client: EngineClient, engine: FakeEngine) -> None:
     await client.known()
-    while not engine.of(Ping):
-        await client.prepare(text="x")
+    asking = engine.of(Describe)  # the client asks this when it connects, and then beside each ping
+    for _ in range(2000):
+        if len(engine.of(Ping)) >= 2:
+            break
+        await asyncio.sleep(0.01)
+    assert len(engine.of(Ping)) >= 2, "a request that nobody pings for is aborted by the engine after five seconds"
+    assert len(engine.of(Describe)) > len(asking)
+    assert client.is_up
 
 
 async def test_an_engine_that_says_more_than_asked_is_not_believed() -> None:

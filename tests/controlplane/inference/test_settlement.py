@@ -7,7 +7,7 @@ import httpx
 import psycopg
 import pytest
 
-from controlplane.inference import services
+from controlplane.inference import driver
 from controlplane.inference.engine_sync import EngineCalls
 from controlplane.inference.ingest import ingest_journal
 from controlplane.inference.settlement import Account, Ended, settle_request
@@ -27,7 +27,7 @@ def failures(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             raise psycopg.OperationalError(left.pop())
         return settle_request(account, ended)
 
-    monkeypatch.setattr(services, "settle_request", settle)
+    monkeypatch.setattr(driver, "settle_request", settle)
     return left
 
 
@@ -42,7 +42,7 @@ def test_a_database_that_blinks_is_tried_again(http: httpx.Client, caller: Calle
 def test_what_cannot_be_settled_is_answered_and_left_to_the_journal(
     stack: Served, http: httpx.Client, caller: Caller, failures: list[str]
 ) -> None:
-    failures += ["gone"] * services.SETTLE_TRIES
+    failures += ["gone"] * driver.SETTLE_TRIES
     answer = http.post("/chat/completions", json=CHAT).json()
     assert answer["choices"][0]["message"]["content"] == "Ahoy, matey!"
     assert usage_of(caller) == []

@@ -6,8 +6,10 @@ import httpx
 import openai
 import pytest
 
-from controlplane.inference.answers import Chunks
+from controlplane.inference.chat_answers import ChatShape
+from controlplane.inference.pieces import Piece
 from controlplane.inference.run import Run
+from controlplane.inference.schemas import parse_chat
 from controlplane.inference.sse import DONE, PING, events
 from engine.protocol import EngineError
 from tests.controlplane.fake_engine import Script
@@ -139,10 +141,10 @@ def test_a_stream_that_waits_long_is_opened_before_its_first_event(
 
 async def test_keep_alive_is_a_comment_between_frames() -> None:
     run = Run("req_1", BASE, 1)
-    stream = events(run, Chunks("chat", run, include_usage=False), include_usage=False, keep_alive=0.01)
+    stream = events(run, ChatShape(parse_chat({"model": BASE, "messages": HELLO}), run), keep_alive=0.01)
     assert (await anext(stream)).startswith(b"data: {")
     assert await anext(stream) == PING == b": ping\n\n"
-    run.feed("late")
+    run.feed(Piece(0, "late"))
     assert b'"late"' in await anext(stream)
     await stream.aclose()
     assert run.is_cancelled
