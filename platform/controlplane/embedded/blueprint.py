@@ -126,6 +126,7 @@ class Blueprint:
         command = [
             sys.executable, "-m", "uvicorn", application, "--host", "127.0.0.1", "--port", str(port),
             "--no-access-log", "--timeout-graceful-shutdown", "5",
+            "--no-proxy-headers",  # tenants.networks alone decides which hop is believed
         ]  # fmt: skip
         return self._django(name, command, WEB, probes.http_answers(f"http://127.0.0.1:{port}{path}"))
 

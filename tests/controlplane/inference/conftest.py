@@ -76,7 +76,9 @@ class running:
 
     def __init__(self, app, lifespan: str = "on") -> None:
         self._port = free_port()
-        config = uvicorn.Config(app, port=self._port, log_config=None, lifespan=lifespan, ws="none")
+        config = uvicorn.Config(
+            app, port=self._port, log_config=None, lifespan=lifespan, ws="none", proxy_headers=False
+        )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, daemon=True)
 
