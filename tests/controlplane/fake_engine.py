@@ -5,6 +5,7 @@ Runs in a thread of its own. A prompt's token ids are its UTF-8 bytes, so that e
 
 import threading
 import time
+from array import array
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -18,7 +19,8 @@ from engine import protocol as wire
 class Script:
     """How the next `Generate` is answered.
 
-    pieces: one event each, of each choice in turn. others: of choice 1, 2, ... where they differ. delay: seconds before each. error: the EngineError after the pieces (or at once).
+    pieces: one event each, of each choice in turn. others: of choice 1, 2, ... where they differ. delay: seconds before
+    each. error: the EngineError after the pieces (or at once).
     die_after: pieces after which the engine vanishes without a word. hang_after: pieces after which it falls silent.
     finish: the reason of the last event. cached: prompt tokens served from the cache. device_ns: for the usage.
     """
@@ -75,6 +77,9 @@ class FakeEngine:
     context_len: int = 8192
     pool_tokens: int = 65_536
     base_model: str = "SmolLM2-135M-Instruct"
+    hidden_size: int = 4
+    tool_format: wire.ToolFormat | None = "hermes"
+    reasoning: tuple[str, str] | None = None
     script: Script = field(default_factory=Script)
     scripts: deque[Script] = field(default_factory=deque)
     prepare_error: wire.EngineError | None = None
@@ -150,7 +155,12 @@ class FakeEngine:
                     4,
                     "cpu",
                     False,
+                    hidden_size=self.hidden_size,
+                    tool_format=self.tool_format,
+                    reasoning=self.reasoning,
                 )
+            case wire.Detokenize(call_id, token_ids):
+                return wire.Detokenized(call_id, bytes(token % 256 for token in token_ids).decode(errors="replace"))
             case wire.Prepare():
                 return self._prepare(request)
             case wire.Generate():
@@ -209,6 +219,8 @@ class FakeEngine:
             usage = self._write(job, f"error:{error.code}") if job.sent else None
             return msgspec.structs.replace(error, ref=request_id, usage=usage)
         assert index is not None
+        if job.request.pooling:
+            return self._embed(job)
         event = self._token(job, index)
         if job.next_index() is None and not script.error:
             del self._jobs[request_id]
@@ -238,6 +250,13 @@ class FakeEngine:
             stop_reason=stop_reason,
         )
 
+    def _embed(self, job: _Job) -> wire.TokenEvent:
+        del self._jobs[job.request.request_id]
+        raw = embedding_of(job.request.token_ids, self.hidden_size)
+        return wire.TokenEvent(
+            job.request.request_id, "", finish_reason="stop", usage=self._write(job, "stop"), embedding=raw
+        )
+
     def _prompt_logprobs(self, job: _Job, top: int) -> tuple[wire.TokenLogprob | None, ...]:
         ids = job.request.token_ids
         return (None, *(token_logprob(token, bytes([token % 256]), top) for token in ids[1:]))
@@ -264,3 +283,8 @@ def token_logprob(token_id: int, text: bytes, top: int) -> wire.TokenLogprob:
         *(wire.TopToken(i, b"<%d>" % i, -float(i)) for i in range(1, top)),
     )
     return wire.TokenLogprob(token_id, text, -0.5, 1, likeliest[:top])
+
+
+def embedding_of(token_ids: tuple[int, ...], size: int) -> bytes:
+    """The token ids in their order, as so many numbers."""
+    return array("f", [float(token_ids[i % len(token_ids)]) for i in range(size)]).tobytes()

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from django.http.response import HttpResponseBase
 
-from controlplane.inference.answers import Json, Shape
+from controlplane.inference.answers import Shape
 from controlplane.inference.chat_answers import ChatShape
 from controlplane.inference.endpoint import Call, endpoint
-from controlplane.inference.pieces import whole_choices
+from controlplane.inference.pieces import Piece, whole_choices
 from controlplane.inference.replies import json_reply, stream_reply
-from controlplane.inference.run import Run
+from controlplane.inference.run import Ending, Run
 from controlplane.inference.schemas import Wanted, parse_chat, parse_completion, read_timeout
 from controlplane.inference.services import start
 from controlplane.inference.sse import events
@@ -35,12 +35,12 @@ async def answer(call: Call, wanted: Wanted, shape_of: Callable[[Wanted, Run], S
     shape = shape_of(wanted, run)
     headers = {**(run.headers or {}), "x-generation-id": shape.generation_id}
     if not wanted.stream:
-        return json_reply(await _whole(run, shape), headers=headers)
+        return json_reply(shape.whole(*await ended(run)), headers=headers)
     return stream_reply(events(run, shape), headers=headers, on_drop=run.cancel)
 
 
-async def _whole(run: Run, shape: Shape) -> Json:
-    """Raises ApiError when the text broke off: half an answer is none."""
+async def ended(run: Run) -> tuple[list[Piece], Ending]:
+    """Each choice as one piece. Raises ApiError when the text broke off: half an answer is none."""
     try:
         choices = await whole_choices(run.pieces())
     except asyncio.CancelledError:
@@ -49,4 +49,4 @@ async def _whole(run: Run, shape: Shape) -> Json:
     if run.error:
         raise run.error
     assert run.ending is not None
-    return shape.whole(choices, run.ending)
+    return choices, run.ending

@@ -5,11 +5,16 @@ from django.urls import URLPattern, path, re_path
 from controlplane.inference.accounts import generation, key, usage
 from controlplane.inference.api import chat_completions, completions
 from controlplane.inference.catalog import model, models
+from controlplane.inference.embeddings import embeddings
 from controlplane.inference.endpoint import unknown_url
+from controlplane.inference.tokens import detokenize, tokenize
 
 urlpatterns: list[URLPattern] = [
     path("chat/completions", chat_completions),
     path("completions", completions),
+    path("embeddings", embeddings),
+    path("tokenize", tokenize),
+    path("detokenize", detokenize),
     path("models", models),
     path("models/<path:name>", model),
     path("usage", usage),
