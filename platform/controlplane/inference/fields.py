@@ -7,12 +7,24 @@ from controlplane.errors import InvalidRequest
 
 Body = Mapping[str, Any]
 _SHOWN = 60
+MAX_NESTING = 100  # far below what Python can encode, or show in an error, from within a deep call
 
 
 def shown(value: Any) -> str:
     """The value as the caller wrote it, cut short: an error must not be a mirror for megabytes."""
     text = repr(value) if not isinstance(value, bool | None) else {None: "null", True: "true", False: "false"}[value]
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether objects and lists lie in each other more than MAX_NESTING times."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(MAX_NESTING):
+        if not level:
+            return False
+        children = (child for each in level for child in (each.values() if isinstance(each, dict) else each))
+        level = [child for child in children if isinstance(child, dict | list)]
+    return bool(level)
 
 
 def wrong(param: str, value: Any, remedy: str, code: str = "invalid_value") -> InvalidRequest:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from controlplane.inference.fields import Body, shown, wrong
+from controlplane.inference.fields import MAX_NESTING, Body, is_too_deep, shown, wrong
 from engine.protocol import Grammar
 
 MAX_GRAMMAR_CHARS: Final = 262_144
@@ -79,12 +79,12 @@ def _of_structured(body: Body) -> list[tuple[Grammar, str]]:
     if not isinstance(value, dict):
         raise wrong("structured_outputs", value, f"it must be an object with one of {_names()}", "invalid_type")
     for name, part in value.items():
-        if name not in STRUCTURED and part not in (None, False):
+        if name not in STRUCTURED and part is not None and part is not False:
             raise wrong(f"structured_outputs.{name[:40]}", part, f"it must be one of {_names()}")
     return [
         (_of_named(name, value[name], f"structured_outputs.{name}"), f"structured_outputs.{name}")
         for name in STRUCTURED
-        if value.get(name) not in (None, False)
+        if value.get(name) is not None and value[name] is not False
     ]
 
 
@@ -112,9 +112,12 @@ def _schema_of_text(value: Any, where: str) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return msgspec.json.decode(value)
+        found = msgspec.json.decode(value)
     except (ValueError, RecursionError):
-        raise wrong(where, value, "it must be a JSON schema, or the text of one") from None
+        found = None
+    if found is None or is_too_deep(found):
+        raise wrong(where, value, f"it must be a JSON schema, or the text of one, nested at most {MAX_NESTING} deep")
+    return found
 
 
 def _choices(value: Any, where: str) -> str:

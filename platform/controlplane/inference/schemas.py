@@ -8,7 +8,17 @@ from typing import Any, Literal
 import msgspec
 
 from controlplane.errors import InvalidRequest
-from controlplane.inference.fields import Body, read_bool, read_int, read_object, read_text, shown, wrong
+from controlplane.inference.fields import (
+    MAX_NESTING,
+    Body,
+    is_too_deep,
+    read_bool,
+    read_int,
+    read_object,
+    read_text,
+    shown,
+    wrong,
+)
 from controlplane.inference.grammars import read_grammar
 from controlplane.inference.parameters import MAX_SEQUENCES, MAX_TOKENS, TIMEOUT, TIMEOUT_HEADER
 from controlplane.inference.prompts import chat_prompt, text_prompts
@@ -16,6 +26,7 @@ from controlplane.inference.sampling import read_sampling, sequences_of
 from controlplane.inference.unsupported import refuse_unsupported
 from engine.protocol import Prepare, Sampling
 
+TOO_DEEP = f"it is nested too deeply, more than {MAX_NESTING} objects and lists in each other"
 LABELS = ("user", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention")
 
 
@@ -46,8 +57,11 @@ def parse_json(raw: bytes) -> dict[str, Any]:
     try:
         body = msgspec.json.decode(raw)
     except (ValueError, RecursionError) as exc:
-        why = "it is nested too deeply" if isinstance(exc, RecursionError) else str(exc)
+        why = TOO_DEEP if isinstance(exc, RecursionError) else str(exc)
         raise InvalidRequest(f"The body is not valid JSON: {why}. Send one JSON object.", code="invalid_json") from None
+    # Counting is quick, and most bodies have few of either, however long they are.
+    if raw.count(b"[") + raw.count(b"{") > MAX_NESTING and is_too_deep(body):
+        raise InvalidRequest(f"The body cannot be read: {TOO_DEEP}.", code="invalid_json")
     if not isinstance(body, dict):
         raise InvalidRequest(f"The body is {shown(body)}: send one JSON object.", code="invalid_json")
     return body

@@ -8,19 +8,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from controlplane.errors import ApiError
-from controlplane.inference.schemas import Wanted, parse_chat, parse_completion, parse_json
+from controlplane.inference import parameters
+from controlplane.inference.grammars import GUIDED
+from controlplane.inference.parameters import MAX_SEQUENCES
+from controlplane.inference.sampling import sequences_of
+from controlplane.inference.schemas import LABELS, Wanted, parse_chat, parse_completion, parse_json
+from engine.protocol import encode_request
 
 FIELDS = (
-    "model", "messages", "prompt", "max_tokens", "max_completion_tokens", "temperature", "top_p", "top_k", "seed",
-    "stop", "stream", "stream_options", "user", "metadata", "n", "tools", "logprobs", "response_format", "logit_bias",
+    *parameters.SAMPLING, *parameters.BEAM, *LABELS, *GUIDED,
+    "model", "messages", "prompt", "max_tokens", "max_completion_tokens", "stop", "stream", "stream_options", "metadata",
+    "tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "logprobs", "top_logprobs", "best_of",
+    "echo", "suffix", "response_format", "structured_outputs", "logit_bias", "use_beam_search", "stop_token_ids",
+    "include_stop_str_in_output", "ignore_eos", "store", "chat_template_kwargs", "continue_final_message",
+    "add_generation_prompt", "reasoning_effort", "verbosity", "modalities",
+)  # fmt: skip
+# Values that some field takes: what is random alone never gets past the first check.
+FITTING = (
+    True, 0, 1, 2, 5, 0.5, "low", [1, 2], {"7": -1.5}, ["a", "b"], "prompt", [[1], [2]], ["one", "two"],
+    {"type": "json_object"}, {"type": "object"}, {"json": {"type": "integer"}}, {"choice": ["a"]}, {"regex": "a+"},
+    {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "array"}, "strict": True}},
 )  # fmt: skip
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | texts
 nested = lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3)  # noqa: E731
-values = st.recursive(leaves, nested, max_leaves=6)
+values = st.sampled_from(FITTING) | st.recursive(leaves, nested, max_leaves=6)
 roles = st.sampled_from(["user", "system", "tool"]) | values
 messages = st.lists(st.fixed_dictionaries({"role": roles, "content": texts | values}), max_size=3)
-good_ones = st.fixed_dictionaries({"model": st.just("m"), "messages": messages})
+good_ones = st.fixed_dictionaries({"model": st.just("m"), "messages": messages, "prompt": st.sampled_from(FITTING)})
 changes = st.dictionaries(st.sampled_from(FIELDS), values, max_size=8)
 bodies = st.builds(lambda good, change: {**good, **change}, good_ones, changes)
 
@@ -39,8 +54,12 @@ def check(parse: Callable[[dict], Wanted], body: dict) -> None:
     refusal = refusal_of(parse, body)
     if refusal is None:
         wanted = parse(body)
-        assert sum(part is not None for part in (wanted.messages, wanted.text, wanted.token_ids)) == 1
-        assert wanted.max_tokens is None or wanted.max_tokens >= 1
+        for prompt in wanted.prompts:
+            assert sum(part is not None for part in (prompt.messages, prompt.text, prompt.token_ids)) == 1
+            encode_request(prompt)
+        assert wanted.max_tokens is None or wanted.max_tokens >= (0 if wanted.echo else 1)
+        assert 1 <= wanted.sampling.n <= sequences_of(wanted.sampling) <= MAX_SEQUENCES
+        msgspec.msgpack.encode(wanted.sampling)
         return
     assert refusal.status == 400
     assert refusal.param.split("[")[0].split(".")[0] in FIELDS
