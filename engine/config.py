@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 KVType = Literal["fp32", "bf16", "fp8"]
+Speculate = Literal["off", "lookup", "draft"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,6 +18,7 @@ class EngineConfig:
     kv_pool_tokens: capacity of the page pool. step_tokens: token budget of one step (chunked prefill).
     adapter_host_bytes: host memory for adapters behind the slots. adapter_disk_bytes: disk below `home`, for those that
     were fetched from another machine. pinned: folders of adapters that keep their slot.
+    speculate: who guesses tokens ahead, where that pays: nobody, the text itself, or the model in folder draft_model.
     """
 
     model: Path
@@ -37,6 +39,8 @@ class EngineConfig:
     adapter_disk_bytes: int = 8 << 30
     pinned: tuple[Path, ...] = ()
     max_rank: int = 64
+    speculate: Speculate = "lookup"
+    draft_model: Path | None = None
     drain_seconds: float = 5.0
     metrics_port: int = 0  # 0 = none
     threads: int = 0  # 0 = all cores
@@ -68,6 +72,11 @@ class EngineConfig:
             raise ValueError(f"drain_seconds is {self.drain_seconds}: it must be 0 (none) to 3600")
         if self.invariant and self.device != "cpu":
             raise ValueError(f"invariant is for the CPU, and device is {self.device}: leave it out")
+        if (self.draft_model is not None) != (self.speculate == "draft"):
+            raise ValueError(
+                f"draft_model is {self.draft_model} and speculate is {self.speculate}: speculate draft needs a draft "
+                "model, and nothing else uses one"
+            )
         if self.threads < 0:
             raise ValueError(f"threads is {self.threads}: it must be 0 (all cores) or more")
         if self.kv_pool_tokens % self.page_size:

@@ -1,0 +1,63 @@
+"""The proposer that the operator chose."""
+
+import dataclasses
+from pathlib import Path
+
+import tokenizers
+
+from engine.config import EngineConfig
+from engine.decoding.tokenizer import TokenizerError
+from engine.model_info import ModelInfo
+from engine.models.runner import load_runner
+from engine.speculation.draft_model import DraftModel
+from engine.speculation.lookup import Lookup
+from engine.speculation.proposer import Proposer
+
+
+def proposer_of(config: EngineConfig, target: ModelInfo) -> Proposer | None:
+    """None where speculation is off. Raises ModelError or TokenizerError for a draft model that cannot be used."""
+    if config.speculate == "lookup":
+        return Lookup()
+    if config.speculate == "draft":
+        assert config.draft_model is not None, "the config holds this"
+        check_same_tokens(config.model, config.draft_model)
+        return _draft_model(config, config.draft_model, target)
+    return None
+
+
+def check_same_tokens(target: Path, draft: Path) -> None:
+    """Raises TokenizerError, naming a token, where the two folders do not number the same tokens alike."""
+    ours, theirs = _vocabulary(target), _vocabulary(draft)
+    different = sorted(token for token in ours.keys() | theirs.keys() if ours.get(token) != theirs.get(token))
+    if different:
+        token = different[0]
+        raise TokenizerError(
+            f"draft_model {draft} cannot draft for {target}: their tokenizers differ in {len(different)} tokens, such as "
+            f"{token!r}, which is {_numbered(ours.get(token))} of the model and {_numbered(theirs.get(token))} of the "
+            "draft; use a smaller model of the same family"
+        )
+
+
+def _vocabulary(folder: Path) -> dict[str, int]:
+    path = folder / "tokenizer.json"
+    try:
+        return tokenizers.Tokenizer.from_file(str(path)).get_vocab(with_added_tokens=True)
+    except Exception as error:  # the library raises bare Exception
+        raise TokenizerError(f"{path} cannot be read: {error}") from error
+
+
+def _numbered(number: int | None) -> str:
+    return "no token" if number is None else f"token {number}"
+
+
+def _draft_model(config: EngineConfig, folder: Path, target: ModelInfo) -> DraftModel:
+    runner = load_runner(dataclasses.replace(config, model=folder, adapter_slots=1, max_rank=1, pinned=()))
+    return DraftModel(
+        runner,
+        vocab_size=runner.info.vocab_size,
+        target_vocab_size=target.vocab_size,
+        context_len=runner.info.context_len,
+        pages=config.pages,
+        page_size=config.page_size,
+        step_tokens=config.step_tokens,
+    )
