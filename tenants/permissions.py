@@ -16,6 +16,7 @@ ACTIONS: Final = (
     "billing:read",
     "members:read",
     "members:write",
+    "audit:read",
 )
 _READ: Final = frozenset({"adapters:read", "usage:read"})
 _DEVELOPER: Final = _READ | {"inference", "adapters:write", "keys:read", "keys:write"}

@@ -55,6 +55,39 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["audit_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/audit/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The same rows, oldest first, as CSV. */
+        get: operations["audit_export"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/balance": {
         parameters: {
             query?: never;
@@ -88,6 +121,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/keys/{key_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** @description What is left out stays as it is. In force everywhere within a second. */
+        patch: operations["keys_change"];
+        trace?: never;
+    };
     "/api/v1/keys/{key_id}/limits": {
         parameters: {
             query?: never;
@@ -116,6 +166,42 @@ export interface paths {
         put?: never;
         /** @description Refused everywhere within a second. A second call changes nothing. */
         post: operations["keys_revoke"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/keys/{key_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description A new text for the same key: its limits, its usage and its name stay. Whoever rotates it gets to use it, so
+         *     it takes the right to issue one like it.
+         */
+        post: operations["keys_rotate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["operator_audit_list"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -443,6 +529,24 @@ export interface components {
             splits: components["schemas"]["SplitShape"][];
             follows_newest: boolean;
         };
+        AuditPage: {
+            data: components["schemas"]["AuditShape"][];
+            next: string | null;
+        };
+        /** @description actor_name: a person's e-mail address or a key's name; empty for the system. */
+        AuditShape: {
+            id: number;
+            /** Format: date-time */
+            at: string;
+            tenant_id: string | null;
+            actor: string;
+            actor_name: string;
+            action: string;
+            target: string;
+            details: {
+                [key: string]: unknown;
+            };
+        };
         /**
          * @description Dollars, exact. budget: of the period, null for none. held: reserved by requests that run now. credit counts
          *     before anything is owed.
@@ -555,6 +659,10 @@ export interface components {
             label: string;
         };
         IssueKeyRequest: {
+            /** @description names of adapters and of the base model; null = all of the tenant's, an empty list = none */
+            allowed_models?: string[] | null;
+            /** @description networks in CIDR notation that the key may be used from; null = anywhere */
+            allowed_networks?: string[] | null;
             name: string;
             scopes: components["schemas"]["ScopesEnum"][];
             /** Format: date-time */
@@ -576,6 +684,15 @@ export interface components {
             /** Format: date-time */
             last_used_at: string | null;
             created_by: string | null;
+            allowed_models: string[] | null;
+            allowed_networks: string[] | null;
+            /** Format: date-time */
+            rotated_at: string | null;
+            /**
+             * Format: date-time
+             * @description until when the text before the rotation works
+             */
+            old_until: string | null;
             /** @description the key itself: shown here and never again */
             key: string;
         };
@@ -599,6 +716,15 @@ export interface components {
             /** Format: date-time */
             last_used_at: string | null;
             created_by: string | null;
+            allowed_models: string[] | null;
+            allowed_networks: string[] | null;
+            /** Format: date-time */
+            rotated_at: string | null;
+            /**
+             * Format: date-time
+             * @description until when the text before the rotation works
+             */
+            old_until: string | null;
         };
         /**
          * @description * `promo` - Promo
@@ -646,9 +772,22 @@ export interface components {
             amount_per_1m: string | null;
             cost_per_1m: string | null;
         };
+        OperatorAuditPage: {
+            data: components["schemas"]["AuditShape"][];
+            next: string | null;
+        };
         OperatorPricePage: {
             data: components["schemas"]["PriceShape"][];
             next: string | null;
+        };
+        PatchedChangeKeyRequest: {
+            /** @description names of adapters and of the base model; null = all of the tenant's, an empty list = none */
+            allowed_models?: string[] | null;
+            /** @description networks in CIDR notation that the key may be used from; null = anywhere */
+            allowed_networks?: string[] | null;
+            name?: string;
+            /** Format: date-time */
+            expires_at?: string | null;
         };
         Person: {
             id: string;
@@ -712,6 +851,13 @@ export interface components {
          * @enum {string}
          */
         RoleEnum: "owner" | "admin" | "developer" | "billing" | "viewer";
+        RotateKeyRequest: {
+            /**
+             * @description how long the text that the key has now still works; 0 ends it within a second
+             * @default 86400
+             */
+            grace_seconds: number;
+        };
         /**
          * @description * `inference` - inference
          *     * `manage` - manage
@@ -825,6 +971,33 @@ export interface components {
             id: string;
             /** Format: email */
             email: string;
+        };
+        /**
+         * @description As for a key. tenant_weight: the tenant's share of the engine while others wait too; one of 2 gets twice what
+         *     one of 1 gets.
+         */
+        TenantLimitsInputRequest: {
+            requests_per_minute?: number | null;
+            /** Format: int64 */
+            tokens_per_minute?: number | null;
+            concurrency?: number | null;
+            /** Format: decimal */
+            monthly_budget?: string | null;
+            /** Format: decimal */
+            total_budget?: string | null;
+            /** Format: decimal */
+            tenant_weight?: string;
+        };
+        /** @description spent and held: dollars in the budget's period; held is reserved by requests that run now. */
+        TenantLimitsShape: {
+            requests_per_minute: number | null;
+            tokens_per_minute: number | null;
+            concurrency: number | null;
+            monthly_budget: string | null;
+            total_budget: string | null;
+            spent: string;
+            held: string;
+            tenant_weight: string;
         };
         TenantName: {
             id: string;
@@ -1070,6 +1243,80 @@ export interface operations {
             };
         };
     };
+    audit_list: {
+        parameters: {
+            query?: {
+                /** @description `key.issue`, or `key.` for all of a kind */
+                action?: string;
+                /** @description `usr_...`, `key_...` or `system` */
+                actor?: string;
+                /** @description `next` of the page before */
+                cursor?: string;
+                from?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+                target?: string;
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuditPage"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    audit_export: {
+        parameters: {
+            query?: {
+                /** @description `key.issue`, or `key.` for all of a kind */
+                action?: string;
+                /** @description `usr_...`, `key_...` or `system` */
+                actor?: string;
+                from?: string;
+                target?: string;
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     balance_get: {
         parameters: {
             query?: never;
@@ -1143,6 +1390,55 @@ export interface operations {
                 };
             };
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    keys_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedChangeKeyRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1242,6 +1538,95 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    keys_rotate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["RotateKeyRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IssuedKeyShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_audit_list: {
+        parameters: {
+            query?: {
+                /** @description `key.issue`, or `key.` for all of a kind */
+                action?: string;
+                /** @description `usr_...`, `key_...` or `system` */
+                actor?: string;
+                /** @description `next` of the page before */
+                cursor?: string;
+                from?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+                target?: string;
+                tenant?: string;
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorAuditPage"];
+                };
+            };
+            400: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -1582,7 +1967,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LimitsShape"];
+                    "application/json": components["schemas"]["TenantLimitsShape"];
                 };
             };
             404: {
@@ -1606,7 +1991,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": components["schemas"]["LimitsInputRequest"];
+                "application/json": components["schemas"]["TenantLimitsInputRequest"];
             };
         };
         responses: {
@@ -1615,7 +2000,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["LimitsShape"];
+                    "application/json": components["schemas"]["TenantLimitsShape"];
                 };
             };
             400: {

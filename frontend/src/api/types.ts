@@ -14,6 +14,8 @@ export type ApiKey = Shapes["KeyShape"];
 export type IssuedKey = Shapes["IssuedKeyShape"];
 export type Scope = Shapes["ScopesEnum"];
 
+export type AuditRow = Shapes["AuditShape"];
+
 export type Adapter = Shapes["AdapterShape"];
 export type Version = Shapes["VersionShape"];
 export type VersionFile = Shapes["VersionFileShape"];
@@ -29,5 +31,5 @@ export type UsageNumbers = Shapes["NumbersShape"];
 export type UsagePoint = Shapes["PointShape"];
 
 export type Tenant = Shapes["TenantShape"];
-export type Limits = Shapes["LimitsShape"];
+export type Limits = Shapes["TenantLimitsShape"];
 export type Price = Shapes["PriceShape"];

@@ -2,6 +2,7 @@ import { NavLink } from "@mantine/core";
 import {
   IconBuildingCommunity,
   IconChartBar,
+  IconHistory,
   IconKey,
   IconMessages,
   IconStack2,
@@ -15,6 +16,7 @@ const TENANT_PAGES = [
   { to: "/keys", label: "API keys", Icon: IconKey, needs: "keys" },
   { to: "/usage", label: "Usage", Icon: IconChartBar, needs: "usage:read" },
   { to: "/playground", label: "Playground", Icon: IconMessages, needs: "inference" },
+  { to: "/audit", label: "Audit", Icon: IconHistory, needs: "audit:read" },
 ] as const;
 const OPERATOR_PAGES = [{ to: "/tenants", label: "Tenants", Icon: IconBuildingCommunity }];
 

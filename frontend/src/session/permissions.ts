@@ -7,13 +7,14 @@ export type Action =
   | "keys"
   | "inference"
   | "usage:read"
-  | "billing:read";
+  | "billing:read"
+  | "audit:read";
 
 const DEVELOPER: Action[] = ["adapters:read", "adapters:write", "keys", "inference", "usage:read"];
 
 const ALLOWED: Record<Role, Action[]> = {
-  owner: [...DEVELOPER, "billing:read"],
-  admin: [...DEVELOPER, "billing:read"],
+  owner: [...DEVELOPER, "billing:read", "audit:read"],
+  admin: [...DEVELOPER, "billing:read", "audit:read"],
   developer: DEVELOPER,
   billing: ["usage:read", "billing:read"],
   viewer: ["adapters:read", "usage:read"],

@@ -1,6 +1,6 @@
 from django.urls import path, re_path
 
-from controlplane.console import key_changes, keys, operator, pages, session
+from controlplane.console import audit, key_changes, keys, operator, pages, session
 
 urlpatterns = [
     path("api/v1/session", session.SessionApi.as_view()),
@@ -10,6 +10,9 @@ urlpatterns = [
     path("api/v1/keys/<slug:key_id>/revoke", keys.RevokeKeyApi.as_view()),
     path("api/v1/playground/key", keys.PlaygroundKeyApi.as_view()),
     path("api/v1/operator/tenants", operator.OperatorTenantsApi.as_view()),
+    path("api/v1/audit", audit.AuditApi.as_view()),
+    path("api/v1/audit/export", audit.AuditExportApi.as_view()),
+    path("api/v1/operator/audit", audit.OperatorAuditApi.as_view()),
     path("healthz", pages.health),
     # Everything else is a page of the console, but for what programs ask: they get 404 in JSON, not HTML.
     re_path(r"^(?!(?:api|v1|ws|static|assets)(?:/|$)).*$", pages.page),

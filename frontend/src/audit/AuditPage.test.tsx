@@ -1,0 +1,58 @@
+import { screen } from "@testing-library/react";
+import userEvent from "@testing-library/user-event";
+import { expect, it, vi } from "vitest";
+import { fakeServer } from "../test/fakeServer";
+import { renderPage } from "../test/renderPage";
+import { Component as AuditPage } from "./AuditPage";
+import { deedWords, detailWords } from "./words";
+
+const row = (id: number, action: string) => ({
+  id,
+  at: "2026-03-01T10:00:00Z",
+  tenant_id: "ten_1",
+  actor: "usr_1",
+  actor_name: "ada@acme.example",
+  action,
+  target: `key_${id}`,
+  details: { name: "ci", scopes: ["inference"] },
+});
+
+it("shows who did what to what, and goes on to older ones", async () => {
+  fakeServer({
+    "GET /api/v1/audit": (url) =>
+      url.searchParams.get("cursor")
+        ? { body: { data: [row(1, "key.issue")], next: null } }
+        : { body: { data: [row(2, "key.revoke")], next: "older" } },
+  });
+  renderPage(<AuditPage />);
+  expect(await screen.findByText("revoked a key")).toBeDefined();
+  expect(screen.getByText("ada@acme.example")).toBeDefined();
+  expect(screen.getByText('name: ci, scopes: ["inference"]')).toBeDefined();
+  await userEvent.click(screen.getByRole("button", { name: "Show older ones" }));
+  expect(await screen.findByText("issued a key")).toBeDefined();
+  expect(screen.queryByRole("button", { name: "Show older ones" })).toBeNull();
+});
+
+it("asks for what the address names, and exports the same", async () => {
+  vi.stubGlobal(
+    "URL",
+    Object.assign(URL, { createObjectURL: () => "blob:x", revokeObjectURL() {} }),
+  );
+  const seen = fakeServer({
+    "GET /api/v1/audit": { body: { data: [], next: null } },
+    "GET /api/v1/audit/export": { body: "at,actor" },
+  });
+  renderPage(<AuditPage />, { path: "/audit?action=key.&target=key_7" });
+  expect(await screen.findByText("Nothing of that kind yet")).toBeDefined();
+  await userEvent.click(screen.getByRole("button", { name: "Export as CSV" }));
+  await vi.waitFor(() => expect(seen).toHaveLength(2));
+  for (const request of seen) {
+    const asked = Object.fromEntries(new URL(request.url).searchParams);
+    expect(asked).toEqual({ action: "key.", target: "key_7" });
+  }
+});
+
+it("says what it has no words for as the server does", () => {
+  expect(deedWords("moon.land")).toBe("moon.land");
+  expect(detailWords({})).toBe("");
+});

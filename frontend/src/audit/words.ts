@@ -1,0 +1,41 @@
+/** What each deed is called; one that is new to this console shows its own name. */
+const DEEDS: Record<string, string> = {
+  "adapter.create": "created an adapter",
+  "adapter.delete": "deleted an adapter",
+  "alias.set": "changed which version serves",
+  "grant.give": "gave credit",
+  "key.change": "changed a key",
+  "key.issue": "issued a key",
+  "key.revoke": "revoked a key",
+  "key.rotate": "rotated a key",
+  "limits.set": "set limits",
+  "period.close": "closed a period",
+  "price.set": "set a price",
+  "tenant.create": "created the tenant",
+  "version.expire": "gave up an upload",
+  "version.finish": "finished an upload",
+  "version.ready": "found a version ready",
+  "version.rejected": "rejected a version",
+  "version.start": "started an upload",
+};
+
+export function deedWords(action: string): string {
+  return DEEDS[action] ?? action;
+}
+
+export const KINDS = [
+  { value: "", label: "All deeds" },
+  { value: "adapter.", label: "Adapters" },
+  { value: "version.", label: "Versions" },
+  { value: "alias.", label: "Serving" },
+  { value: "key.", label: "Keys" },
+  { value: "member.", label: "Members" },
+  { value: "limits.", label: "Limits" },
+];
+
+/** `name: value` pairs, in the order that the server wrote them. */
+export function detailWords(details: Record<string, unknown>): string {
+  return Object.entries(details)
+    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(", ");
+}
