@@ -143,6 +143,11 @@ class AuditRow(models.Model):
     details = models.JSONField(default=dict)
     at = models.DateTimeField(db_default=Now(), editable=False)
 
+    class Meta:
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["tenant", "-at", "-id"], name="audit_newest_first")
+        ]
+
 
 class SignInAttempts(models.Model):
     """Sign-ins tried for an account from an address since `since`; `tenants.lockout` counts and forgets them."""

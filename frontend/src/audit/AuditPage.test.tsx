@@ -1,10 +1,13 @@
 import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it, vi } from "vitest";
+import { saveFile } from "../shared/saveFile";
 import { fakeServer } from "../test/fakeServer";
 import { renderPage } from "../test/renderPage";
 import { Component as AuditPage } from "./AuditPage";
 import { deedWords, detailWords } from "./words";
+
+vi.mock("../shared/saveFile", () => ({ saveFile: vi.fn() }));
 
 const row = (id: number, action: string) => ({
   id,
@@ -34,10 +37,6 @@ it("shows who did what to what, and goes on to older ones", async () => {
 });
 
 it("asks for what the address names, and exports the same", async () => {
-  vi.stubGlobal(
-    "URL",
-    Object.assign(URL, { createObjectURL: () => "blob:x", revokeObjectURL() {} }),
-  );
   const seen = fakeServer({
     "GET /api/v1/audit": { body: { data: [], next: null } },
     "GET /api/v1/audit/export": { body: "at,actor" },
@@ -45,7 +44,8 @@ it("asks for what the address names, and exports the same", async () => {
   renderPage(<AuditPage />, { path: "/audit?action=key.&target=key_7" });
   expect(await screen.findByText("Nothing of that kind yet")).toBeDefined();
   await userEvent.click(screen.getByRole("button", { name: "Export as CSV" }));
-  await vi.waitFor(() => expect(seen).toHaveLength(2));
+  await vi.waitFor(() => expect(saveFile).toHaveBeenCalledWith("audit.csv", expect.anything()));
+  expect(seen).toHaveLength(2);
   for (const request of seen) {
     const asked = Object.fromEntries(new URL(request.url).searchParams);
     expect(asked).toEqual({ action: "key.", target: "key_7" });
