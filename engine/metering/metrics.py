@@ -31,6 +31,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._preempted_before = 0
         self._resident: set[tuple[str, str]] = set()
+        self._drafted_for: set[str] = set()
         self._add_histograms()
         self._add_counters()
         self._add_gauges()
@@ -53,6 +54,13 @@ class Metrics:
 
     def device_time(self, tenant: str, seconds: float) -> None:
         self._device_seconds.labels(tenant).inc(seconds)
+
+    def drafted(self, adapter: str | None, accepted: int, rejected: int) -> None:
+        """Tokens that were drafted for a sequence of this adapter (its digest; None: the base model) and verified."""
+        name = adapter or "base"
+        self._drafted_for.add(name)
+        self._drafts.labels(name, "accepted").inc(accepted)
+        self._drafts.labels(name, "rejected").inc(rejected)
 
     def preempted(self, so_far: int) -> None:
         """so_far: preemptions since the engine started."""
@@ -78,6 +86,14 @@ class Metrics:
         for place in resident - self._resident:
             self._adapter_resident.labels(*place).set(1)
         self._resident = resident
+        self._forget_drafts({digest for _, digest in resident} | {"base"})
+
+    def _forget_drafts(self, kept: set[str]) -> None:
+        """Of adapters that are in no tier any more, lest their number grows for ever."""
+        for adapter in self._drafted_for - kept:
+            for outcome in ("accepted", "rejected"):
+                self._drafts.remove(adapter, outcome)
+        self._drafted_for &= kept
 
     def _add_histograms(self) -> None:
         def histogram(name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
@@ -99,6 +115,7 @@ class Metrics:
         self._refused = counter("refused", "Requests that were never let in, by error code", "code")
         self._tokens = counter("tokens", "Tokens of ended requests: prompt (computed), cached, completion", "kind")
         self._device_seconds = counter("device_seconds", "Device time by tenant; sums to all busy time", "tenant")
+        self._drafts = counter("draft_tokens", "Tokens drafted and verified", "adapter", "outcome")
         self._preemptions = counter("preemptions", "Sequences sent back to wait, their pages given up")
 
     def _add_gauges(self) -> None:
