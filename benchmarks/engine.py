@@ -4,8 +4,9 @@
 
 Prints a table and, as its last line, the same as JSON. Everything but the wire and the tokenizer is the engine as it is
 served: scheduler, pages, adapter pool with its loads, kernels, sampler, metering with an fsync per step that ends a
-request. Weights of adapters are random, of ranks 4 to 64, on q and v, on attention or on every linear; answers never
-end early. Compare ratios within one run: figures of a shared machine move.
+request. Adapters are files of random weights, of ranks 4 to 64, on q and v, on attention or on every linear, read and
+checked as those of a tenant are (they lie in the page cache: they have just been written); answers never end early.
+Compare ratios within one run: figures of a shared machine move.
 """
 
 import argparse
@@ -22,11 +23,13 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
-from engine.adapters.bank import LoraWeights
-from engine.adapters.host_cache import Weights
+from benchmarks.adapter_files import RANKS, AdapterFiles
+from engine.adapters.disk_cache import DiskCache
+from engine.adapters.fetch import adapter_loader
+from engine.adapters.format import BaseShape
+from engine.adapters.format import Limits as AdapterLimits
 from engine.adapters.pool import AdapterPool
 from engine.config import EngineConfig
 from engine.core import Engine
@@ -37,7 +40,6 @@ from engine.protocol import AdapterRef, Generate, Sampling, TokenEvent
 from engine.scheduling.admission import Limits
 from engine.scheduling.sequence import Batch
 
-RANKS = (4, 8, 16, 32, 64)
 SLOTS = 64
 REGISTERED = 2000
 
@@ -143,40 +145,27 @@ class Bench:
 
 @dataclass(frozen=True)
 class Machine:
+    """adapters: the files that stand in for the tenants'. Requests name them by number."""
+
     config: EngineConfig
     runner: Runner
     work: Work
+    adapters: AdapterFiles
 
     @contextmanager
     def bench(self, **changes: int) -> Iterator[Bench]:
         with tempfile.TemporaryDirectory(prefix="veneer-bench-") as home:
             config = dataclasses.replace(self.config, home=Path(home), **changes)  # type: ignore[arg-type]
             info, model = self.runner.info, Watched(self.runner)
-            pool = AdapterPool(self.runner.bank, config.adapter_slots, self.load, config.adapter_host_bytes)
+            disk, files = DiskCache(Path(home) / "adapters", config.adapter_disk_bytes), self.adapters
+            load = adapter_loader(files.base, files.limits, disk, self.runner.bank)
+            pool = AdapterPool(self.runner.bank, config.adapter_slots, load, config.adapter_host_bytes)
             limits = Limits(info.vocab_size, info.context_len, config.kv_pool_tokens, config.max_rank)
             journal = Journal(config.home)
             engine = Engine(config, limits, model, Texts(), pool, journal)
             yield Bench(engine, model, info.vocab_size)
             engine.shutdown()
             journal.close()
-
-    def load(self, adapter: AdapterRef) -> Weights:
-        """Random weights that only its number decides."""
-        number = int(adapter.digest)
-        wanted = (("q_proj", "v_proj"), ("self_attn",), ("self_attn", "mlp"))[number % 3]
-        draw = torch.Generator().manual_seed(number)
-        weights: dict[tuple[int, str], LoraWeights] = {}
-        for module, (out, inside) in self.runner.info.modules.items():
-            if any(part in module for part in wanted):
-                for layer in range(self.runner.info.num_layers):
-                    a = torch.randn(adapter.rank, inside, generator=draw).bfloat16() / 99
-                    b = torch.randn(out, adapter.rank, generator=draw).bfloat16() / 99
-                    weights[layer, module] = LoraWeights(a, b, 1.0)
-        return weights
-
-
-def adapter(number: int) -> AdapterRef:
-    return AdapterRef(f"adapter-{number}", "random:", str(number), RANKS[number % len(RANKS)])
 
 
 def throughput(machine: Machine) -> Iterator[Row]:
@@ -187,7 +176,7 @@ def throughput(machine: Machine) -> Iterator[Row]:
             if adapters > 1 and count == 1:
                 continue
             with machine.bench() as bench:
-                used = [adapter(i) for i in range(min(adapters, count))]
+                used = [machine.adapters.reference(i) for i in range(min(adapters, count))]
                 for each in used:
                     bench.ask(f"warm {each.version}", 1, 1, each)
                 bench.drain()
@@ -207,11 +196,12 @@ def registered(machine: Machine) -> Iterator[Row]:
     work = machine.work
     for count in (5, REGISTERED):
         with machine.bench() as bench:
-            chosen = [bench.draw.randrange(count) for _ in range(work.churn)]
+            numbers = [bench.draw.randrange(count) for _ in range(work.churn)]
+            chosen = [machine.adapters.reference(number) for number in numbers]
 
-            def ask(bench: Bench = bench, chosen: list[int] = chosen) -> None:
-                for i, number in enumerate(chosen):
-                    bench.ask(f"r{i}", work.prompt, work.churn_answer, adapter(number))
+            def ask(bench: Bench = bench, chosen: list[AdapterRef] = chosen) -> None:
+                for i, each in enumerate(chosen):
+                    bench.ask(f"r{i}", work.prompt, work.churn_answer, each)
 
             name = f"{count:,} registered adapters, {work.churn} requests of {len(set(chosen))}"
             yield Row(name, bench.throughput(ask), "tokens/s")
@@ -286,9 +276,17 @@ def main() -> int:
         model=options.model, home=Path(tempfile.gettempdir()), url="", threads=options.threads,
         kv_pool_tokens=16_384, adapter_slots=SLOTS, max_rank=max(RANKS),
     )  # fmt: skip
-    machine = Machine(config, load_runner(config), QUICK if options.quick else Work())
+    with tempfile.TemporaryDirectory(prefix="veneer-adapters-") as folder:
+        files = AdapterFiles(Path(folder), BaseShape.from_config_file(config.model), AdapterLimits(config.max_rank))
+        measure(Machine(config, load_runner(config), QUICK if options.quick else Work(), files), chosen)
+    return 0
+
+
+def measure(machine: Machine, chosen: list[str]) -> None:
+    """Print the table, and the JSON line last."""
+    config, is_quick = machine.config, machine.work == QUICK
     begun, load = time.perf_counter(), os.getloadavg()[0]
-    print(f"{options.model.name}, {options.threads} threads, load average {load:.1f} at the start\n")
+    print(f"{config.model.name}, {config.threads} threads, load average {load:.1f} at the start\n")
     print("| measured | value | unit |\n|---|---|---|", flush=True)
     rows: list[Row] = []
     for name in chosen:
@@ -296,11 +294,10 @@ def main() -> int:
             rows.append(row)
             print(f"| {row.name} | {row.value:,.1f} | {row.unit} |", flush=True)
     result = {
-        "model": options.model.name, "threads": options.threads, "quick": options.quick, "load_average": round(load, 2),
+        "model": config.model.name, "threads": config.threads, "quick": is_quick, "load_average": round(load, 2),
         "seconds": round(time.perf_counter() - begun, 1), "rows": [dataclasses.asdict(row) for row in rows],
     }  # fmt: skip
     print(f"\n{json.dumps(result)}")
-    return 0
 
 
 if __name__ == "__main__":

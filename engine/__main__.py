@@ -69,7 +69,7 @@ def _server(config: EngineConfig) -> Server:
 def _adapters(config: EngineConfig, runner: Runner) -> AdapterPool:
     base, limits = BaseShape.from_config_file(config.model), AdapterLimits(max_rank=config.max_rank)
     disk = DiskCache(config.home / "adapters", config.adapter_disk_bytes)
-    load = adapter_loader(base, limits, disk, runner.bank.base)
+    load = adapter_loader(base, limits, disk, runner.bank)
     pool = AdapterPool(runner.bank, config.adapter_slots, load, config.adapter_host_bytes, lambda: disk.digests)
     for folder in config.pinned:
         pool.pin(folder_reference(folder, base, limits))

@@ -22,9 +22,12 @@ class AdapterTable:
     def __init__(self, slots: int, in_features: int, outs: tuple[int, ...], dtype: torch.dtype, device: str) -> None:
         self.in_features, self.outs, self.dtype, self.device = in_features, outs, dtype, device
         self.out_offsets = torch.tensor([0, *outs], dtype=torch.int64).cumsum(0).to(torch.int32).to(device)
-        self.pointers = torch.zeros(slots, len(outs), 4, dtype=torch.int64, device=device)
-        self.ranks = torch.zeros(slots, len(outs), dtype=torch.int32, device=device)
-        self.scalings = torch.zeros(slots, len(outs), dtype=torch.float32, device=device)
+        # Small writes go through numpy views, at a tenth of what they cost through torch.
+        kept = [torch.zeros(slots, len(outs), 4, dtype=torch.int64), torch.zeros(slots, len(outs), dtype=torch.int32)]
+        kept.append(torch.zeros(slots, len(outs), dtype=torch.float32))
+        self._kept = kept
+        self._places, self._ranks, self._scalings = (tensor.numpy() for tensor in kept)
+        self.pointers, self.ranks, self.scalings = (tensor.to(device) for tensor in kept)
         self.weights: dict[tuple[int, int], tuple[Tensor, Tensor, float]] = {}
         self.columns: dict[tuple[int, int], tuple[Tensor | None, Tensor | None]] = {}
         self.largest_rank = 0
@@ -43,31 +46,32 @@ class AdapterTable:
         gain: Tensor | None = None,
         shift: Tensor | None = None,
     ) -> None:
-        """a: [rank, in], b: [out, rank], gain and shift: [out]; any dtype and device, all are copied."""
+        """a: [rank, in], b: [out, rank], gain and shift: [out]; any dtype and device. What is as it has to be already
+        (dtype, device, b with its columns together) is kept, not copied: nobody may write to it afterwards."""
         rank, out = a.shape[0], self.outs[piece]
         assert a.shape == (rank, self.in_features), f"A is {tuple(a.shape)}"
         assert b.shape == (out, rank), f"B is {tuple(b.shape)}"
         assert all(column.shape == (out,) for column in (gain, shift) if column is not None)
-        kept_a = a.detach().to(self.device, self.dtype, copy=True).contiguous()
-        kept_b = b.detach().to(self.device, self.dtype).t().clone(memory_format=torch.contiguous_format)
+        kept_a = a.detach().to(self.device, self.dtype).contiguous()
+        kept_b = b.detach().to(self.device, self.dtype).t().contiguous()
         columns = self._column(gain), self._column(shift)
         self.weights[slot, piece] = (kept_a, kept_b, scaling)
         if gain is not None or shift is not None:
             self.columns[slot, piece] = columns
         places = [0 if kept is None else kept.data_ptr() for kept in (kept_a, kept_b, *columns)]
-        self.pointers[slot, piece] = torch.tensor(places, device=self.device)
-        self.ranks[slot, piece] = rank
-        self.scalings[slot, piece] = scaling
+        self._places[slot, piece], self._ranks[slot, piece], self._scalings[slot, piece] = places, rank, scaling
         self.largest_rank = max(self.largest_rank, rank)
+        self._show(slot)
 
     def clear(self, slot: int) -> None:
-        self.ranks[slot] = 0
-        self.pointers[slot] = 0
-        self.scalings[slot] = 0.0
+        if not self._ranks[slot].any():
+            return
+        self._places[slot], self._ranks[slot], self._scalings[slot] = 0, 0, 0
         for piece in range(self.slices):
             self.weights.pop((slot, piece), None)
             self.columns.pop((slot, piece), None)
-        self.largest_rank = max((a.shape[0] for a, _, _ in self.weights.values()), default=0)
+        self.largest_rank = int(self._ranks.max())
+        self._show(slot)
 
     def slot_bytes(self, slot: int) -> int:
         """Memory of what the slot holds."""
@@ -75,7 +79,13 @@ class AdapterTable:
         kept = [x for place in places for x in (*self.weights.get(place, ())[:2], *self.columns.get(place, ()))]
         return sum(tensor.nbytes for tensor in kept if tensor is not None)
 
+    def _show(self, slot: int) -> None:
+        """To kernels on another device; on the CPU they read what is kept."""
+        if self.device != "cpu":
+            for shown, kept in zip((self.pointers, self.ranks, self.scalings), self._kept, strict=True):
+                shown[slot].copy_(kept[slot])
+
     def _column(self, column: Tensor | None) -> Tensor | None:
         if column is None:
             return None
-        return column.detach().to(self.device, torch.float32, copy=True).contiguous()
+        return column.detach().to(self.device, torch.float32).contiguous()

@@ -83,7 +83,10 @@ class LoraBank:
         return self._tables[layer, site]
 
     def write(self, slot: int, weights: Mapping[tuple[int, str], LoraWeights]) -> None:
-        """Replace what the slot holds. Keys are (layer, module); modules left out are those of the base model."""
+        """Replace what the slot holds. Keys are (layer, module); modules left out are those of the base model.
+
+        Tensors that are ready (`engine.adapters.load.ready_for`) are not copied on the CPU: the slot and host memory
+        then share them."""
         self.clear(slot)
         for (layer, module), lora in weights.items():
             rank = lora.a.shape[0]
@@ -112,7 +115,7 @@ class LoraBank:
         return tables + sum(tensor.nbytes for tensor in whole if tensor is not None)
 
     def _write_end(self, slot: int, module: str, lora: LoraWeights) -> None:
-        weight = None if lora.weight is None else lora.weight.to(self.device, self.dtype, copy=True).contiguous()
+        weight = None if lora.weight is None else lora.weight.to(self.device, self.dtype).contiguous()
         if module == HEAD:
             self.head.write(slot, 0, lora.a, lora.b, lora.scaling, lora.gain, lora.shift)
             if weight is not None:
@@ -120,10 +123,7 @@ class LoraBank:
             return
         assert module == EMBEDDING, f"the model has no module {module}"
         assert lora.shift is None, "an embedding has no bias"
-        a, b = (
-            each.to(self.device, self.dtype).t().clone(memory_format=torch.contiguous_format)
-            for each in (lora.a, lora.b)
-        )
+        a, b = (each.to(self.device, self.dtype).t().contiguous() for each in (lora.a, lora.b))
         gain = None if lora.gain is None else lora.gain.to(self.device, torch.float32)
         self.embeddings[slot] = EmbeddingUpdate(a, b, lora.scaling, gain, weight)
 

@@ -1,23 +1,26 @@
 """An adapter's files, from wherever they are published, to checked weights in host memory."""
 
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import obstore
 from obstore.exceptions import BaseError as StoreError
 from obstore.store import ObjectStore, from_url
 
-from engine.adapters.base_weights import BaseWeights
+from engine.adapters.bank import LoraBank
 from engine.adapters.disk_cache import DiskCache
-from engine.adapters.files import ADAPTER_FILES, INDEX_FILE, MAX_INDEX_BYTES, folder_digest
-from engine.adapters.format import AdapterRefused, BaseShape, Limits, check_adapter
+from engine.adapters.files import ADAPTER_FILES, INDEX_FILE, MAX_INDEX_BYTES, is_adapter_file
+from engine.adapters.format import AdapterRefused, BaseShape, Limits, check_adapter, check_source
 from engine.adapters.host_cache import Weights
-from engine.adapters.load import FoldError, load_adapter
+from engine.adapters.load import FoldError, load_adapter, ready_for
 from engine.adapters.lora_config import CONFIG_FILE
 from engine.adapters.pool import AdapterUnavailable
+from engine.adapters.scan import scan_values
 from engine.adapters.shards import shards_of
+from engine.adapters.source import Contents
 from engine.protocol import AdapterRef
 
 log = logging.getLogger(__name__)
@@ -25,30 +28,50 @@ log = logging.getLogger(__name__)
 CHUNK_BYTES = 8 << 20
 
 
-def adapter_loader(
-    base: BaseShape, limits: Limits, disk: DiskCache, base_weights: BaseWeights
-) -> Callable[[AdapterRef], Weights]:
+def adapter_loader(base: BaseShape, limits: Limits, disk: DiskCache, bank: LoraBank) -> Callable[[AdapterRef], Weights]:
     """The `load` of an `AdapterPool`. What it returns raises AdapterUnavailable.
 
     disk: keeps what came from another machine. Files of this one are not kept twice.
     """
 
     def load(adapter: AdapterRef) -> Weights:
-        with disk.reading(adapter.digest) as kept:
-            if kept is not None and folder_digest(kept) == adapter.digest:
-                return _checked_weights(adapter, kept, base, limits, base_weights)
+        kept = _kept(adapter, disk)
         if kept is not None:
-            log.warning("a cached adapter's files have changed: fetching it again", extra={"digest": adapter.digest})
-            disk.drop(adapter.digest)
-        # The check reads a folder that nobody else can change between check and use.
-        with disk.draft() as folder:
-            _download(adapter, folder, limits.max_bytes)
-            weights = _checked_weights(adapter, folder, base, limits, base_weights)
-            if urlsplit(adapter.uri).scheme != "file":
+            return _checked_weights(adapter, kept, base, limits, bank)
+        contents = _fetched(adapter, limits.max_bytes)
+        weights = _checked_weights(adapter, contents, base, limits, bank)
+        if urlsplit(adapter.uri).scheme != "file":
+            with disk.draft() as folder:
+                for name, data in contents.files.items():
+                    (folder / name).write_bytes(data)
                 disk.keep(adapter.digest, folder)
-            return weights
+        return weights
 
     return load
+
+
+def _kept(adapter: AdapterRef, disk: DiskCache) -> Contents | None:
+    with disk.reading(adapter.digest) as folder:
+        contents = None if folder is None else read_folder(folder)
+    if contents is not None and contents.digest() != adapter.digest:
+        log.warning("a cached adapter's files have changed: fetching it again", extra={"digest": adapter.digest})
+        disk.drop(adapter.digest)
+        return None
+    return contents
+
+
+def read_folder(folder: Path) -> Contents:
+    """An adapter's files. Raises OSError."""
+    return Contents({path.name: _read(path) for path in folder.iterdir() if is_adapter_file(path.name)})
+
+
+def _read(path: Path) -> bytearray:
+    with path.open("rb", buffering=0) as file:
+        data = bytearray(os.fstat(file.fileno()).st_size)
+        at = 0
+        while at < len(data) and (count := file.readinto(memoryview(data)[at:])):
+            at += count
+        return data
 
 
 def folder_reference(folder: Path, base: BaseShape, limits: Limits) -> AdapterRef:
@@ -64,21 +87,28 @@ def folder_reference(folder: Path, base: BaseShape, limits: Limits) -> AdapterRe
     return AdapterRef(folder.name, folder.resolve().as_uri(), spec.digest, spec.max_rank)
 
 
-def _download(adapter: AdapterRef, folder: Path, max_bytes: int) -> None:
+def _fetched(adapter: AdapterRef, max_bytes: int) -> Contents:
     try:
         store = from_url(adapter.uri)
         names = _names(store)
-        size = sum(obstore.head(store, name)["size"] for name in names)
-        if size > max_bytes:
-            raise AdapterUnavailable(f"its files have {size} bytes; the limit is {max_bytes}", permanent=True)
-        for name in names:
-            with (folder / name).open("wb") as file:
-                for chunk in obstore.get(store, name).stream(min_chunk_size=CHUNK_BYTES):
-                    file.write(chunk)
+        sizes = {name: obstore.head(store, name)["size"] for name in names}
+        if sum(sizes.values()) > max_bytes:
+            message = f"its files have {sum(sizes.values())} bytes; the limit is {max_bytes}"
+            raise AdapterUnavailable(message, permanent=True)
+        if urlsplit(adapter.uri).scheme == "file":
+            return read_folder(Path(unquote(urlsplit(adapter.uri).path)))
+        return Contents({name: _download(store, name) for name in names})
     except FileNotFoundError as error:
         raise AdapterUnavailable(f"its files are missing: {_first_line(error)}", permanent=True) from error
-    except (StoreError, ValueError) as error:
+    except (StoreError, OSError, ValueError) as error:
         raise AdapterUnavailable(f"its files cannot be fetched: {_first_line(error)}", permanent=False) from error
+
+
+def _download(store: ObjectStore, name: str) -> bytearray:
+    data = bytearray()
+    for chunk in obstore.get(store, name).stream(min_chunk_size=CHUNK_BYTES):
+        data += chunk
+    return data
 
 
 def _names(store: ObjectStore) -> tuple[str, ...]:
@@ -94,17 +124,17 @@ def _names(store: ObjectStore) -> tuple[str, ...]:
 
 
 def _checked_weights(
-    adapter: AdapterRef, folder: Path, base: BaseShape, limits: Limits, base_weights: BaseWeights
+    adapter: AdapterRef, contents: Contents, base: BaseShape, limits: Limits, bank: LoraBank
 ) -> Weights:
-    digest = folder_digest(folder)
-    if digest != adapter.digest:
-        raise AdapterUnavailable(f"its files have digest {digest}, not {adapter.digest}", permanent=True)
+    if contents.digest() != adapter.digest:
+        message = f"its files have digest {contents.digest()}, not {adapter.digest}"
+        raise AdapterUnavailable(message, permanent=True)
     try:
-        spec = check_adapter(folder, base, limits)
+        spec = check_source(contents, base, limits, scan_values)
     except AdapterRefused as error:
         raise AdapterUnavailable(f"its files do not pass the check: {_first_line(error)}", permanent=True) from error
     try:
-        return load_adapter(folder, spec, base_weights)
+        return ready_for(load_adapter(contents, spec, bank.base), bank.dtype)
     except FoldError as error:
         raise AdapterUnavailable(f"its weights cannot be used: {error}", permanent=True) from error
 

@@ -112,6 +112,12 @@ def check_files(folder: Path, max_bytes: int) -> list[Problem]:
     known = [entry for entry in entries if is_adapter_file(entry.name)]
     problems += [problem for entry in known for problem in _kind_problem(entry)]
     sizes = {entry.name: entry.stat(follow_symlinks=False).st_size for entry in known}
+    return problems + check_sizes(sizes, max_bytes)
+
+
+def check_sizes(sizes: Mapping[str, int], max_bytes: int) -> list[Problem]:
+    """sizes: bytes by name of an adapter's file."""
+    problems = []
     for name, limit in ((CONFIG_FILE, MAX_CONFIG_BYTES), (INDEX_FILE, MAX_INDEX_BYTES)):
         if sizes.get(name, 0) > limit:
             problems.append(_too_large(name, sizes[name], limit))

@@ -5,13 +5,13 @@ What is accepted is what the engine serves right; docs/adapters.md lists it, and
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from engine.adapters.base_shape import EMBEDDING, HEAD, OUTSIDE, BaseShape
 from engine.adapters.files import (
     ADAPTER_FILES,
     INDEX_FILE,
-    check_files,
     check_names,
     digest_of,
     folder_digest,
@@ -23,8 +23,10 @@ from engine.adapters.names import Part
 from engine.adapters.patterns import PatternError
 from engine.adapters.problems import AdapterRefused, Problem, counted
 from engine.adapters.shards import check_index, read_entries
+from engine.adapters.source import Folder, Source
 from engine.adapters.spec import AdapterSpec, Limits, ModuleLora
 from engine.adapters.tensors import ModuleTensors, check_effect, check_values, group_tensors
+from engine.adapters.values import Scan, scan_bytes
 
 __all__ = [
     "ADAPTER_FILES",
@@ -36,6 +38,7 @@ __all__ = [
     "Problem",
     "check_adapter",
     "check_names",
+    "check_source",
     "digest_of",
     "folder_digest",
     "is_adapter_file",
@@ -47,42 +50,50 @@ _WHOLE: tuple[Part, ...] = ("base", "saved")
 
 def check_adapter(folder: Path, base: BaseShape, limits: Limits) -> AdapterSpec:
     """Raises AdapterRefused, or OSError where the folder cannot be read."""
-    problems = check_files(folder, limits.max_bytes)
+    return check_source(Folder(folder), base, limits)
+
+
+def check_source(source: Source, base: BaseShape, limits: Limits, scan: Scan = scan_bytes) -> AdapterSpec:
+    """Raises AdapterRefused. scan: any that agrees with `scan_bytes`."""
+    problems = source.problems(limits.max_bytes)
     unreadable = {problem.where for problem in problems if problem.code in _UNREADABLE}
     too_large = any(problem.code == "size_over_limit" for problem in problems)
-    names = sorted(path.name for path in folder.iterdir() if is_adapter_file(path.name) and path.name not in unreadable)
+    names = sorted(source.sizes.keys() - unreadable)
     settings: LoraSettings | None = None
     if CONFIG_FILE in names and not too_large:
-        settings, more = read_config((folder / CONFIG_FILE).read_bytes(), base)
+        settings, more = read_config(_whole(source, CONFIG_FILE), base)
         problems += more
     tensors: list[ModuleTensors] = []
     if not too_large:
-        tensors, more = _check_tensors(folder, names, base, limits)
+        tensors, more = _check_tensors(source, names, base, limits, scan)
         problems += more
     modules, more = _modules(tensors, settings)
     problems += more
     if problems:
         raise AdapterRefused(problems)
     assert settings is not None, "a config without problems has settings"
-    return _spec(folder, names, base, tensors, modules, settings)
+    return _spec(source, names, base, tensors, modules, settings)
 
 
 def _check_tensors(
-    folder: Path, names: Sequence[str], base: BaseShape, limits: Limits
+    source: Source, names: Sequence[str], base: BaseShape, limits: Limits, scan: Scan
 ) -> tuple[list[ModuleTensors], list[Problem]]:
     files = [name for name in names if is_tensor_file(name)]
-    entries, problems = read_entries(folder, files)
+    entries, problems = read_entries(source, files)
     if problems or not files:
         return [], problems
     if INDEX_FILE in names:
-        problems = check_index((folder / INDEX_FILE).read_bytes(), entries)
+        problems = check_index(_whole(source, INDEX_FILE), entries)
     modules, more = group_tensors([entry for each in entries.values() for entry in each], base, limits.max_rank)
     problems += [*more, *_saved_size(modules, limits)]
     zero: set[str] = set()
     for name, theirs in entries.items():
-        with (folder / name).open("rb") as file:
-            problems += check_values(file, theirs, zero)
+        problems += check_values(partial(source.read, name), theirs, scan, zero)
     return modules, problems + check_effect(modules, zero)
+
+
+def _whole(source: Source, name: str) -> bytes:
+    return bytes(source.read(name, 0, source.sizes[name]))
 
 
 def _saved_size(modules: list[ModuleTensors], limits: Limits) -> Iterator[Problem]:
@@ -165,7 +176,7 @@ def _contradictions(tensors: list[ModuleTensors], settings: LoraSettings) -> Ite
 
 
 def _spec(
-    folder: Path,
+    source: Source,
     names: Sequence[str],
     base: BaseShape,
     tensors: list[ModuleTensors],
@@ -179,8 +190,8 @@ def _spec(
         max_rank=max(module.rank for module in modules),
         target_modules=tuple(sorted({name.rsplit(".", 1)[-1] for name in (*(m.module for m in modules), *saved)})),
         dtype=max((entry.dtype for entry in entries), key=_DTYPES.index),
-        size_bytes=sum((folder / name).stat().st_size for name in names),
-        digest=folder_digest(folder),
+        size_bytes=sum(source.sizes[name] for name in names),
+        digest=source.digest(),
         files=tuple(names),
         saved=saved,
         invocation=settings.invocation,

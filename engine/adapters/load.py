@@ -6,16 +6,17 @@ which DoRA leaves alone, is set right by a shift.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import torch
-from safetensors.torch import load
 from torch import Tensor
 
 from engine.adapters.bank import AdapterWeights, LoraWeights
 from engine.adapters.base_shape import EMBEDDING, OUTSIDE
 from engine.adapters.base_weights import BaseWeights
 from engine.adapters.files import is_tensor_file
+from engine.adapters.safetensors_header import TensorEntry
+from engine.adapters.scan import DTYPES
+from engine.adapters.source import Source
 from engine.adapters.spec import AdapterSpec, ModuleLora
 
 _NORM_ROWS = 1024  # rows of W + sBA that are in memory at once
@@ -25,14 +26,13 @@ class FoldError(Exception):
     """Finite tensors that together give no finite update."""
 
 
-def load_adapter(folder: Path, spec: AdapterSpec, base: BaseWeights) -> AdapterWeights:
-    """Weights on the CPU. Raises FoldError.
+def load_adapter(source: Source, spec: AdapterSpec, base: BaseWeights) -> AdapterWeights:
+    """Weights on the CPU, views of the source's bytes where nothing had to be computed. Raises FoldError.
 
     `spec` has to be that of the same bytes: the caller has compared digests.
     """
-    tensors: dict[str, Tensor] = {}
-    for name in filter(is_tensor_file, spec.files):
-        tensors |= load((folder / name).read_bytes())
+    files = filter(is_tensor_file, spec.files)
+    tensors = {entry.name: _tensor(source, name, entry) for name in files for entry in source.header(name)}
     weights = AdapterWeights()
     weights.invocation = spec.invocation
     whole = {module: tensors[key] for module, key in spec.saved.items()}
@@ -43,6 +43,43 @@ def load_adapter(folder: Path, spec: AdapterSpec, base: BaseWeights) -> AdapterW
     for name, weight in whole.items():
         weights[OUTSIDE, name] = LoraWeights(*_no_pair(OUTSIDE, name, base), 1.0, weight=weight)
     return weights
+
+
+def ready_for(weights: AdapterWeights, dtype: torch.dtype) -> AdapterWeights:
+    """The same as a slot wants to have it, so that no copy is left to make between two steps: pairs in `dtype`, in one
+    piece of memory, B and an embedding's A with their long side last. Nothing of the source's bytes is held any more.
+    """
+    ready = AdapterWeights()
+    ready.invocation = weights.invocation
+    room = _Room(sum(lora.a.numel() + lora.b.numel() for lora in weights.values()), dtype)
+    for (layer, name), lora in weights.items():
+        a = room.put(lora.a.t()).t() if (layer, name) == (OUTSIDE, EMBEDDING) else room.put(lora.a)
+        weight = None if lora.weight is None else lora.weight.to(dtype, copy=True)
+        gain, shift = (None if x is None else x.to(torch.float32, copy=True) for x in (lora.gain, lora.shift))
+        ready[layer, name] = LoraWeights(a, room.put(lora.b.t()).t(), lora.scaling, gain, shift, weight)
+    return ready
+
+
+class _Room:
+    """One allocation for many tensors."""
+
+    def __init__(self, items: int, dtype: torch.dtype) -> None:
+        self._memory = torch.empty(items, dtype=dtype)
+        self._used = 0
+
+    def put(self, x: Tensor) -> Tensor:
+        """A contiguous copy."""
+        place = self._memory[self._used : self._used + x.numel()].view(x.shape)
+        self._used += x.numel()
+        return place.copy_(x)
+
+
+def _tensor(source: Source, file: str, entry: TensorEntry) -> Tensor:
+    if not entry.size:
+        return torch.empty(entry.shape, dtype=DTYPES[entry.dtype])
+    data = source.read(file, entry.start, entry.end)
+    data = bytearray(data) if isinstance(data, bytes) else data  # torch wants a buffer that it could write to
+    return torch.frombuffer(data, dtype=DTYPES[entry.dtype]).view(entry.shape)
 
 
 def _module(

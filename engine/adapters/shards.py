@@ -2,24 +2,22 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from engine.adapters.files import INDEX_FILE, MAX_SHARDS, is_shard
 from engine.adapters.problems import Problem, counted, shown
-from engine.adapters.safetensors_header import HeaderError, TensorEntry, read_header, refuse_constant, unique_keys
+from engine.adapters.safetensors_header import HeaderError, TensorEntry, refuse_constant, unique_keys
+from engine.adapters.source import Source
 
 Entries = Mapping[str, Sequence[TensorEntry]]
 
 
-def read_entries(folder: Path, names: Sequence[str]) -> tuple[dict[str, tuple[TensorEntry, ...]], list[Problem]]:
+def read_entries(source: Source, names: Sequence[str]) -> tuple[dict[str, tuple[TensorEntry, ...]], list[Problem]]:
     """Entries by file, of the files whose headers are honest."""
     entries: dict[str, tuple[TensorEntry, ...]] = {}
     problems = []
     for name in names:
-        path = folder / name
         try:
-            with path.open("rb") as file:
-                entries[name] = read_header(file, path.stat().st_size)
+            entries[name] = source.header(name)
         except HeaderError as error:
             problems.append(error.problem(name))
     return entries, problems

@@ -5,15 +5,15 @@ model is wrong in hundreds of tensors for one reason.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import BinaryIO
 
 from engine.adapters.base_shape import EMBEDDING, OUTSIDE, BaseShape
 from engine.adapters.names import EXAMPLE, Part, place_of
 from engine.adapters.problems import Problem, counted
 from engine.adapters.safetensors_header import ITEM_BYTES, TensorEntry
-from engine.adapters.values import first_non_finite, is_all_zero
+from engine.adapters.source import Buffer
+from engine.adapters.values import Scan
 
 # Parts that change what a module computes even where B A is zero.
 _TELLING_ALONE: tuple[Part, ...] = ("magnitude", "lora_bias", "bias", "saved")
@@ -71,17 +71,19 @@ def group_tensors(
     return fitting, problems + shape_problems + list(_ranks(fitting, max_rank))
 
 
-def check_values(file: BinaryIO, entries: Iterable[TensorEntry], zero: set[str] | None = None) -> list[Problem]:
-    """Every value has to be finite. zero: gets the names of tensors that hold nothing but zeros."""
+def check_values(
+    read: Callable[[int, int], Buffer], entries: Iterable[TensorEntry], scan: Scan, zero: set[str]
+) -> list[Problem]:
+    """Every value has to be finite. read: bytes [start, end) of the file. zero: gets the names of tensors that hold
+    nothing but zeros."""
     broken: list[str] = []
     for entry in entries:
         if entry.dtype not in ITEM_BYTES:
             continue
-        file.seek(entry.start)
-        data = file.read(entry.end - entry.start)
-        if first_non_finite(data, entry.dtype) is not None:
+        is_finite, is_zero = scan(read(entry.start, entry.end), entry.dtype)
+        if not is_finite:
             broken.append(entry.name)
-        if zero is not None and is_all_zero(data):
+        if is_zero:
             zero.add(entry.name)
     if not broken:
         return []

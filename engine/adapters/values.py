@@ -3,10 +3,21 @@
 All formats are little-endian: the sign and exponent are in the last bytes of an item.
 """
 
+from collections.abc import Callable
+
+# Buffer and dtype -> whether every value is finite, whether every one is zero.
+Scan = Callable[[bytes | bytearray | memoryview, str], tuple[bool, bool]]
+
 _FULL_EXPONENT = bytes(1 if byte & 0x7F == 0x7F else 0 for byte in range(256))
 _TOP_BIT = bytes(1 if byte & 0x80 else 0 for byte in range(256))
 _FULL_EXPONENT_F16 = bytes(1 if byte & 0x7C == 0x7C else 0 for byte in range(256))
 _SIGN_ONLY = b"\x00\x80"
+
+
+def scan_bytes(data: bytes | bytearray | memoryview, dtype: str) -> tuple[bool, bool]:
+    """A `Scan`."""
+    data = bytes(data)
+    return first_non_finite(data, dtype) is None, is_all_zero(data)
 
 
 def first_non_finite(data: bytes, dtype: str) -> int | None:

@@ -116,7 +116,7 @@ class RealEngine:
             max_running=min(64, step_tokens - 1),
         )
         disk = DiskCache(home / "adapters", 1 << 30)
-        load = adapter_loader(BaseShape.from_config_file(config.model), AdapterLimits(), disk, runner.bank.base)
+        load = adapter_loader(BaseShape.from_config_file(config.model), AdapterLimits(), disk, runner.bank)
         self.tokenizer = Tokenizer(config.model, vocab_size=info.vocab_size, context_len=info.context_len)
         self.adapters, self.journal = AdapterPool(runner.bank, slots, load, 1 << 30), Journal(home)
         limits = Limits(info.vocab_size, info.context_len, 1024, 64)

@@ -12,12 +12,13 @@ import torch
 from obstore.store import LocalStore
 from safetensors.torch import load_file, save_file
 
-from engine.adapters.base_weights import BaseWeights
+from engine.adapters.bank import LoraBank
 from engine.adapters.disk_cache import DiskCache
 from engine.adapters.fetch import adapter_loader
 from engine.adapters.format import BaseShape, Limits, folder_digest
 from engine.adapters.host_cache import Weights
 from engine.adapters.pool import AdapterUnavailable
+from engine.model_info import ModelInfo
 from engine.protocol import AdapterRef
 
 SHAPE = BaseShape("tiny", frozenset({"tiny"}), 2, {"self_attn.q_proj": (8, 6), "mlp.down_proj": (6, 12)})
@@ -53,7 +54,9 @@ def ref(folder: Path, digest: str | None = None) -> AdapterRef:
 
 
 def loader(disk: DiskCache) -> Callable[[AdapterRef], Weights]:
-    return adapter_loader(SHAPE, Limits(max_rank=8, max_bytes=10_000), disk, BaseWeights())
+    info = ModelInfo("tiny", 9, 16, 2, 6, 1, 1, 6, dict(SHAPE.shapes), tuple((name,) for name in SHAPE.shapes))
+    bank = LoraBank(info, 1, 8, torch.float32, "cpu")
+    return adapter_loader(SHAPE, Limits(max_rank=8, max_bytes=10_000), disk, bank)
 
 
 def load(adapter: AdapterRef) -> Weights:

@@ -115,7 +115,7 @@ class TinyEngine:
         self.runner = load_runner(config)
         self.base, self.limits = BaseShape.from_config_file(model), AdapterLimits(max_rank=16)
         disk = DiskCache(home / "adapters", 1 << 20)
-        load = adapter_loader(self.base, self.limits, disk, self.runner.bank.base)
+        load = adapter_loader(self.base, self.limits, disk, self.runner.bank)
         self.pool = AdapterPool(self.runner.bank, slots, load, 1 << 22)
         self.journal = Journal(home)
         limits = Limits(VOCAB, 256, 1024, 16)

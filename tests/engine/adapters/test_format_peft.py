@@ -15,6 +15,7 @@ from engine.adapters.base_shape import module_path
 from engine.adapters.base_weights import BaseWeights
 from engine.adapters.format import AdapterRefused, BaseShape, Limits, check_adapter
 from engine.adapters.load import load_adapter
+from engine.adapters.source import Folder
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def test_ranks_and_scalings_are_those_of_peft(make: Any, fields: dict[str, Any])
 def test_loaded_weights_give_the_update_of_peft(make: Any) -> None:
     made = make(target_modules="all-linear", use_rslora=True, rank_pattern={"v_proj": 7})
     spec = check_adapter(made.folder, made.base, Limits())
-    loaded = load_adapter(made.folder, spec, BaseWeights())
+    loaded = load_adapter(Folder(made.folder), spec, BaseWeights())
     modules = made.as_loaded_by_peft()
     assert len(loaded) == len(modules) == 12 * 7
     for (layer, module), weights in loaded.items():
@@ -131,7 +132,7 @@ def test_dtypes_and_prefixes(make: Any, dtype: torch.dtype, name: str, prefix: s
     save_file(tensors, file)
     spec = check_adapter(made.folder, made.base, Limits())
     assert (spec.dtype, len(spec.modules)) == (name, 24)
-    loaded = load_adapter(made.folder, spec, BaseWeights())
+    loaded = load_adapter(Folder(made.folder), spec, BaseWeights())
     for module in spec.modules:
         assert torch.equal(loaded[module.layer, module.module].a, tensors[module.a_key])
         assert torch.equal(loaded[module.layer, module.module].b, tensors[module.b_key])

@@ -18,8 +18,10 @@ from transformers import AutoModelForCausalLM
 from engine.adapters.disk_cache import DiskCache
 from engine.adapters.fetch import adapter_loader
 from engine.adapters.format import AdapterRefused, BaseShape, Limits, check_adapter
+from engine.adapters.host_cache import size_of
 from engine.adapters.load import load_adapter
 from engine.adapters.pool import AdapterUnavailable
+from engine.adapters.source import Folder
 from engine.protocol import AdapterRef
 from kernels.torch_ops import TorchOps
 
@@ -66,7 +68,7 @@ class Bench:
         self.folder, self.runner, self.driver, self._home = folder, runner, driver, home
         self.base = BaseShape.from_config_file(folder)
         disk = DiskCache(home / "disk", 1 << 20)
-        self._load = adapter_loader(self.base, LIMITS, disk, runner.bank.base)
+        self._load = adapter_loader(self.base, LIMITS, disk, runner.bank)
 
     def model(self) -> Any:
         return AutoModelForCausalLM.from_pretrained(self.folder, dtype=torch.float32, attn_implementation="eager")
@@ -256,7 +258,7 @@ def test_in_bf16_the_update_is_that_of_fp32_within_its_rounding(bench_of: Any, r
         folder = bench.train(slot, **fields)
         bench.put(slot, folder)
         spec = check_adapter(folder, bench.base, LIMITS)
-        rounded.bank.write(slot, load_adapter(folder, spec, rounded.bank.base))
+        rounded.bank.write(slot, load_adapter(Folder(folder), spec, rounded.bank.base))
         driver = driver_of(rounded)
         exact = bench.ours(slot, tokens, cuts)
         error = (driver.logits(driver.request(tokens, slot), cuts) - exact).norm() / exact.norm()
@@ -283,3 +285,19 @@ def test_a_row_of_zeros_that_dora_divides_by_is_refused(bench_of: Any) -> None:
     bench.runner.bank.base.weight(0, "self_attn.q_proj")[3] = 0
     with pytest.raises(AdapterUnavailable, match="norm of a row that is zero"):
         bench.put(0, folder)
+
+
+@pytest.mark.parametrize("kind", ["plain", "bias and dora", "dora on both ends", "lora bias on the head", "both whole"])
+def test_host_memory_counts_every_byte_that_an_adapter_keeps(bench_of: Any, kind: str) -> None:
+    """Of magnitudes, biases, embeddings and whole weights too, and none of the file that it was read from."""
+    bench = bench_of("Llama", **BASES["biased"][1])
+    folder = bench.train(**KINDS[kind])
+    spec = check_adapter(folder, bench.base, LIMITS)
+    weights = bench._load(AdapterRef("adv", folder.as_uri(), spec.digest, spec.max_rank))
+    parts = [x for lora in weights.values() for x in (lora.a, lora.b, lora.gain, lora.shift, lora.weight)]
+    memory = {x.untyped_storage().data_ptr(): x.untyped_storage().nbytes() for x in parts if x is not None}
+    assert size_of(weights) == sum(memory.values())
+    before = size_of(weights)
+    bench.runner.bank.write(0, weights)
+    assert size_of(weights) == before
+    assert bench.runner.bank.slot_bytes(0) == before, "a slot on the CPU shares what host memory has"

@@ -11,6 +11,7 @@ from safetensors.torch import save_file
 from engine.adapters.base_shape import EMBEDDING, HEAD, OUTSIDE, BaseShape
 from engine.adapters.format import Limits, check_adapter
 from engine.adapters.load import load_adapter
+from engine.adapters.source import Folder
 
 MOE = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 40, "norm_topk_prob": True}
 SHAPES: dict[str, dict[str, Any]] = {
@@ -65,7 +66,7 @@ def test_pairs_of_some_experts_are_theirs_alone(
     (adapter / "adapter_config.json").write_text(json.dumps(config))
     runner = runner_of(folder)
     spec = check_adapter(adapter, BaseShape.from_config_file(folder), Limits())
-    runner.bank.write(0, load_adapter(adapter, spec, runner.bank.base))
+    runner.bank.write(0, load_adapter(Folder(adapter), spec, runner.bank.base))
     driver, tokens = driver_of(runner), list(range(5, 35))
     merged = model(torch.tensor([tokens])).logits[0, [19, 29]]
     ours = driver.logits(driver.request(tokens, 0), [20, 10])
