@@ -51,8 +51,12 @@ function LimitsForm({ tenant, opened, onClose, limits }: Props & { limits: Limit
       tokens_per_minute: limits.tokens_per_minute ?? ("" as const),
       concurrency: limits.concurrency ?? ("" as const),
       monthly_budget: limits.monthly_budget ?? "",
+      tenant_weight: Number(limits.tenant_weight) as number | "",
     },
-    validate: { monthly_budget: optionalAmountProblem },
+    validate: {
+      monthly_budget: optionalAmountProblem,
+      tenant_weight: (weight) => (weight === "" ? "Between 0.01 and 100; 1 is the usual" : null),
+    },
   });
   const submit = (values: typeof form.values) =>
     save.mutate(
@@ -61,6 +65,7 @@ function LimitsForm({ tenant, opened, onClose, limits }: Props & { limits: Limit
         tokens_per_minute: countOf(values.tokens_per_minute),
         concurrency: countOf(values.concurrency),
         ...budgetChange(values.monthly_budget, limits),
+        tenant_weight: String(values.tenant_weight),
       },
       {
         onSuccess: () => {
@@ -102,6 +107,14 @@ function LimitsForm({ tenant, opened, onClose, limits }: Props & { limits: Limit
         leftSection="$"
         inputMode="decimal"
         {...form.getInputProps("monthly_budget")}
+      />
+      <NumberInput
+        label="Weight"
+        description="Share of the engine while others wait too: 2 gets twice what 1 gets"
+        min={0.01}
+        max={100}
+        decimalScale={2}
+        {...form.getInputProps("tenant_weight")}
       />
     </FormModal>
   );

@@ -6,7 +6,7 @@ import { useWorkspace } from "../session/context";
 
 type Shapes = components["schemas"];
 export type NewTenant = Shapes["CreateTenantRequest"];
-export type LimitChanges = Shapes["LimitsInputRequest"];
+export type LimitChanges = Shapes["TenantLimitsInputRequest"];
 export type NewPrice = Shapes["SetPriceRequest"];
 export type NewGrant = Shapes["GiveGrantRequest"];
 

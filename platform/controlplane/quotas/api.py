@@ -10,7 +10,7 @@ from rest_framework.views import APIView
 
 from controlplane.errors import NotFound
 from controlplane.quotas.limits import LimitChanges, set_limits
-from controlplane.quotas.models import Period
+from controlplane.quotas.models import MAX_WEIGHT, MIN_WEIGHT, Period
 from controlplane.quotas.queries import QuotaState, quota_state
 from controlplane.rest import Allowed, ErrorBody, OperatorOnly, caller, tenant_of
 from tenants.models import ApiKey, Tenant
@@ -57,6 +57,15 @@ class LimitsInput(serializers.Serializer[Any]):
         return LimitChanges(**found)  # type: ignore[typeddict-item]  # the serializer has checked the names
 
 
+class TenantLimitsInput(LimitsInput):
+    """As for a key. tenant_weight: the tenant's share of the engine while others wait too; one of 2 gets twice what
+    one of 1 gets."""
+
+    tenant_weight = serializers.DecimalField(
+        max_digits=5, decimal_places=2, min_value=MIN_WEIGHT, max_value=MAX_WEIGHT, required=False
+    )
+
+
 class LimitsShape(serializers.Serializer[Any]):
     """spent and held: dollars in the budget's period; held is reserved by requests that run now."""
 
@@ -67,6 +76,10 @@ class LimitsShape(serializers.Serializer[Any]):
     total_budget = serializers.CharField(allow_null=True)
     spent = serializers.CharField()
     held = serializers.CharField()
+
+
+class TenantLimitsShape(LimitsShape):
+    tenant_weight = serializers.CharField()
 
 
 def limits_body(state: QuotaState) -> dict[str, Any]:
@@ -82,28 +95,31 @@ def limits_body(state: QuotaState) -> dict[str, Any]:
     }
 
 
-def _set(request: Request, tenant: Tenant, key_id: str | None) -> Response:
-    data = LimitsInput(data=request.data)
+def tenant_limits_body(state: QuotaState) -> dict[str, Any]:
+    return {**limits_body(state), "tenant_weight": f"{state.tenant_weight.normalize():f}"}
+
+
+def _set(request: Request, tenant: Tenant, key_id: str | None) -> QuotaState:
+    data = (LimitsInput if key_id else TenantLimitsInput)(data=request.data)
     data.is_valid(raise_exception=True)
-    state = set_limits(tenant=tenant, key_id=key_id, changes=data.changes(), actor=caller(request).actor)
-    return Response(limits_body(state))
+    return set_limits(tenant=tenant, key_id=key_id, changes=data.changes(), actor=caller(request).actor)
 
 
 class TenantLimitsApi(APIView):
     permission_classes = (OperatorOnly,)
 
-    @extend_schema(operation_id="operator_limits_get", responses={200: LimitsShape, 404: ErrorBody})
+    @extend_schema(operation_id="operator_limits_get", responses={200: TenantLimitsShape, 404: ErrorBody})
     def get(self, request: Request, tenant_id: str) -> Response:
-        return Response(limits_body(run_sync(quota_state(tenant_id=_tenant(tenant_id).id))))
+        return Response(tenant_limits_body(run_sync(quota_state(tenant_id=_tenant(tenant_id).id))))
 
     @extend_schema(
         operation_id="operator_limits_set",
-        request=LimitsInput,
-        responses={200: LimitsShape, 400: ErrorBody, 404: ErrorBody},
+        request=TenantLimitsInput,
+        responses={200: TenantLimitsShape, 400: ErrorBody, 404: ErrorBody},
     )
     def put(self, request: Request, tenant_id: str) -> Response:
         """The next request is measured against them."""
-        return _set(request, _tenant(tenant_id), None)
+        return Response(tenant_limits_body(_set(request, _tenant(tenant_id), None)))
 
 
 class KeyLimitsApi(APIView):
@@ -123,7 +139,7 @@ class KeyLimitsApi(APIView):
     )
     def put(self, request: Request, key_id: str) -> Response:
         """A key's limits hold beside the tenant's: the tighter one decides."""
-        return _set(request, tenant_of(request), key_id)
+        return Response(limits_body(_set(request, tenant_of(request), key_id)))
 
 
 def _tenant(tenant_id: str) -> Tenant:

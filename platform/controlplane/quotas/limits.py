@@ -18,13 +18,14 @@ from tenants.sql import Plan, Query, run_sync
 
 @dataclass(frozen=True, kw_only=True)
 class LimitSet:
-    """What one level may use. None: no limit of that kind. budget: dollars per `period`."""
+    """What one level may use. None: no limit of that kind. budget: dollars per `period`. tenant_weight: of a tenant."""
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     concurrency: int | None = None
     period: Period = Period.MONTH
     budget: Decimal | None = None
+    tenant_weight: Decimal = Decimal(1)
 
 
 class LimitChanges(TypedDict, total=False):
@@ -35,6 +36,7 @@ class LimitChanges(TypedDict, total=False):
     concurrency: int | None
     period: Period
     budget: Decimal | None
+    tenant_weight: Decimal
 
 
 @transaction.atomic

@@ -1,6 +1,7 @@
 """How much and how fast a tenant, or one of its keys, may go, and the holds that reserve it."""
 
-from typing import Any, ClassVar
+from decimal import Decimal
+from typing import Any, ClassVar, Final
 
 from django.db import models
 from django.db.models import Q
@@ -8,6 +9,10 @@ from django.db.models.functions import Now
 
 from tenants.models import ApiKey, Tenant
 from tenants.scope import TenantManager
+
+# What the engine takes, see `engine.protocol.Generate`.
+MIN_WEIGHT: Final = Decimal("0.01")
+MAX_WEIGHT: Final = Decimal(100)
 
 
 class Period(models.TextChoices):
@@ -43,6 +48,7 @@ class Quota(models.Model):
     budget: dollars for `period`, which began at `period_start`. spent: settled in it. held: in open holds.
     excess: how far spent + held may lie above the budget, because usage was booked after its hold had expired or
     because the budget was lowered below what was used. Zero in ordinary running.
+    tenant_weight: the tenant's share of the engine while others wait too; of a key's row it means nothing.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -60,6 +66,7 @@ class Quota(models.Model):
     spent = _money(db_default=0)
     held = _money(db_default=0)
     excess = _money(db_default=0)
+    tenant_weight = models.DecimalField(max_digits=5, decimal_places=2, db_default=1)
 
     objects = TenantManager["Quota"]()
 
@@ -73,6 +80,9 @@ class Quota(models.Model):
             ),
             models.CheckConstraint(
                 condition=Q(spent__gte=0, held__gte=0, excess__gte=0), name="quota_amounts_not_negative"
+            ),
+            models.CheckConstraint(
+                condition=Q(tenant_weight__gte=MIN_WEIGHT, tenant_weight__lte=MAX_WEIGHT), name="weight_within_bounds"
             ),
         ]
 

@@ -23,6 +23,7 @@ class QuotaState:
     spent: Decimal
     held: Decimal
     excess: Decimal
+    tenant_weight: Decimal
     period_start: datetime | None
     limits: Limits
 
@@ -42,7 +43,7 @@ class HoldRecord:
     context: dict[str, Any]
 
 
-_UNLIMITED = QuotaState(None, None, None, "month", None, Decimal(0), Decimal(0), Decimal(0), None, Limits())
+_UNLIMITED = QuotaState(None, None, None, "month", None, Decimal(0), Decimal(0), Decimal(0), Decimal(1), None, Limits())
 
 
 def quota_state(*, tenant_id: str, key_id: str | None = None) -> Plan[QuotaState]:

@@ -19,10 +19,12 @@ class Meter:
 
 @dataclass(frozen=True)
 class Limits:
-    """The tightest request and token limit over all levels; None where there is none."""
+    """The tightest request and token limit over all levels; None where there is none. weight: the tenant's, for the
+    engine."""
 
     requests: Meter | None = None
     tokens: Meter | None = None
+    weight: Decimal = Decimal(1)
 
     def headers(self) -> dict[str, str]:
         found: dict[str, str] = {}
@@ -47,7 +49,8 @@ def duration_text(seconds: Decimal) -> str:
 def limits_of(rows: list[Row]) -> Limits:
     """The tightest meters of quota rows, each with its limits and its credits as of now."""
     requests = _tightest(rows, "requests_per_minute", "request_credit")
-    return Limits(requests, _tightest(rows, "tokens_per_minute", "token_credit"))
+    weight = next((row["tenant_weight"] for row in rows if row["key_id"] is None), Decimal(1))
+    return Limits(requests, _tightest(rows, "tokens_per_minute", "token_credit"), weight)
 
 
 def _tightest(rows: list[Row], limit: str, credit: str) -> Meter | None:

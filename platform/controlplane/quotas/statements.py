@@ -47,14 +47,15 @@ WHERE {where}
     AND (requests_per_minute IS NULL OR {_REQUESTS} >= 60)
     AND (tokens_per_minute IS NULL OR {_TOKENS} >= 60 * %(tokens)s::numeric)
     AND (budget IS NULL OR {_SPENT} + held + %(amount)s::numeric <= budget)
-RETURNING key_id, requests_per_minute, request_credit, tokens_per_minute, token_credit, concurrency
+RETURNING key_id, requests_per_minute, request_credit, tokens_per_minute, token_credit, concurrency, tenant_weight
 """  # noqa: S608
     for level, where in LEVELS.items()
 }
 LOOK: Final = {
     level: f"""
 SELECT key_id, requests_per_minute, {_REQUESTS} AS request_credit, tokens_per_minute, {_TOKENS} AS token_credit,
-    concurrency, period, budget, {_SPENT} AS spent, held, {_EXCESS} AS excess, {_PERIOD_START} AS period_start
+    concurrency, tenant_weight, period, budget, {_SPENT} AS spent, held, {_EXCESS} AS excess,
+    {_PERIOD_START} AS period_start
 FROM quotas_quota WHERE {where}
 """  # noqa: S608
     for level, where in LEVELS.items()
@@ -78,7 +79,8 @@ SET_LIMITS: Final = {
     level: f"""
 UPDATE quotas_quota q SET
     requests_per_minute = %(requests_per_minute)s::int, tokens_per_minute = %(tokens_per_minute)s::bigint,
-    concurrency = %(concurrency)s::int, period = %(period)s, budget = %(budget)s::numeric,
+    concurrency = %(concurrency)s::int, tenant_weight = %(tenant_weight)s::numeric,
+    period = %(period)s, budget = %(budget)s::numeric,
     period_start = used.period_start, spent = used.spent, held = used.held,
     excess = greatest(0, used.spent + used.held - %(budget)s::numeric)
 FROM (

@@ -10,8 +10,10 @@ import pytest
 
 from controlplane.quotas.limits import LimitChanges, set_limits
 from engine.protocol import EngineError, Generate
+from engine.scheduling.fair_queue import FairQueue
+from engine.scheduling.sequence import Sequence
 from tests.controlplane.fake_engine import Script
-from tests.controlplane.inference.conftest import BASE, Caller, Served, holds_of, usage_of, wait_for
+from tests.controlplane.inference.conftest import BASE, Caller, Served, holds_of, new_caller, usage_of, wait_for
 
 HELLO = [{"role": "user", "content": "hello"}]
 PROMPT = len("<user>hello")
@@ -147,3 +149,29 @@ def test_a_long_answer_keeps_its_hold(stack: Served, http: httpx.Client, caller:
         wait_for(lambda: holds_of(caller)[0].expires_at > hold.expires_at, "the hold to be renewed")
     wait_for(lambda: usage_of(caller), "the settlement")
     wait_for(lambda: stack.door().held == set(), "nothing to renew any more")
+
+
+def test_a_tenants_weight_decides_its_share_of_the_engine(stack: Served) -> None:
+    """Both tenants' requests, as the engine gets them, wait in its queue: service comes 3 to 1."""
+    heavy, light = new_caller(), new_caller()
+    limit(heavy, tenant_weight=Decimal("1.5"))
+    limit(light, tenant_weight=Decimal("0.5"))
+    queue, order = FairQueue(), list[str]()
+    for caller in (light, heavy) * 12:
+        with httpx.Client(base_url=f"{stack.url}/v1", headers=caller.headers, timeout=30) as http:
+            assert http.post("/chat/completions", json=CHAT).status_code == 200
+    for asked in stack.engine.of(Generate):
+        queue.join(_waiting(asked))
+    while len(order) < 16:
+        sequence = next(queue.turns())
+        queue.take(sequence)
+        queue.charge(sequence, sequence.prompt_len)
+        order.append(sequence.tenant)
+    assert (order.count(heavy.tenant.id), order.count(light.tenant.id)) == (12, 4)
+
+
+def _waiting(asked: Generate) -> Sequence:
+    tokens = list(asked.token_ids)
+    sequence = Sequence(asked.request_id, asked.tenant, b"", None, asked.sampling, tokens, len(tokens))
+    sequence.weight = asked.tenant_weight
+    return sequence

@@ -10,7 +10,7 @@ from tests.controlplane.conftest import Api, Cast, signed_in, with_key
 
 NONE = {
     "requests_per_minute": None, "tokens_per_minute": None, "concurrency": None, "monthly_budget": None,
-    "total_budget": None, "spent": "0", "held": "0",
+    "total_budget": None, "spent": "0", "held": "0", "tenant_weight": "1",
 }  # fmt: skip
 
 
@@ -55,6 +55,11 @@ def test_what_is_left_out_stays_and_null_takes_away(operator: Api, limits: str, 
         ({"total_budget": 10**10}, "total_budget"),
         ({"monthly_budget": 1, "total_budget": 1}, "total_budget"),
         ({"request_per_minute": 5}, "request_per_minute"),
+        ({"tenant_weight": 0}, "tenant_weight"),
+        ({"tenant_weight": "100.01"}, "tenant_weight"),
+        ({"tenant_weight": "NaN"}, "tenant_weight"),
+        ({"tenant_weight": "0.005"}, "tenant_weight"),
+        ({"tenant_weight": None}, "tenant_weight"),
     ],
 )
 def test_mistakes_are_named(operator: Api, limits: str, body: dict[str, Any], param: str) -> None:
@@ -87,3 +92,13 @@ def test_a_foreign_key_is_missing(cast: Cast, owner: Api) -> None:
     assert [status for status, _ in answers] == [404, 404]
     assert len({body["error"]["code"] for _, body in answers}) == 1
     assert owner.get(f"keys/{_key(cast, 'globex')}/limits")[0] == 404
+
+
+def test_a_weight_is_a_tenants_and_the_audit_log_has_it(operator: Api, owner: Api, limits: str, cast: Cast) -> None:
+    assert operator.put(limits, {"tenant_weight": "2.50"}) == (200, NONE | {"tenant_weight": "2.5"})
+    assert operator.put(limits, {"concurrency": 3})[1]["tenant_weight"] == "2.5"
+    row = AuditRow.objects.filter(action="limits.set").order_by("id").first()
+    assert (row.actor, row.details) == (cast.operator.id, {"tenant_weight": "2.50"})
+    status, found = owner.put(f"keys/{_key(cast)}/limits", {"tenant_weight": "100"})
+    assert (status, found["error"]["param"]) == (400, "tenant_weight")
+    assert "tenant_weight" not in owner.get(f"keys/{_key(cast)}/limits")[1]
