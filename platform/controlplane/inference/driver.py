@@ -68,8 +68,8 @@ async def _generate_and_settle(door: Door, order: Order, run: Run, first_index: 
         return None
     try:
         with door.engine.generate(_request(order, weight)) as stream:
-            run.on_stop(lambda: stream.abort(ABORT_PATIENCE_SECONDS))
-            outcome = await _pump(stream, order, run, first_index)
+            with run.while_wanted(lambda: stream.abort(ABORT_PATIENCE_SECONDS)):
+                outcome = await _pump(stream, order, run, first_index)
     except EngineRefusal as refusal:
         error = error_of(refusal.error, order.names)
         if refusal.error.usage is None:  # it never ran, so the journal has no line for it

@@ -21,7 +21,8 @@ _CALLERS_FAULT = frozenset(
 )
 # The wire's name of a field -> the API's, where the request itself does not say (`Wanted.names`).
 _PARAMS = {"include_stop": "include_stop_str_in_output"}
-_PROMPTS = frozenset({"text", "token_ids", "messages"})
+# Fields of the wire that a request names by one.
+_NAMED = {"text": "prompt", "token_ids": "prompt", "messages": "prompt", "response_format": "grammar"}
 
 
 class EngineGone(Exception):
@@ -55,7 +56,7 @@ def engine_gone() -> ApiError:
 def error_of(refusal: EngineError, names: Mapping[str, str]) -> ApiError:
     """What the caller is told, in its own `names` of fields. Paths and internals in an engine's message never leave."""
     if refusal.code in _CALLERS_FAULT:
-        named = "prompt" if refusal.param in _PROMPTS else refusal.param or ""
+        named = _NAMED.get(refusal.param or "", refusal.param or "")
         param = names.get(named) or _PARAMS.get(named, named) or None
         return InvalidRequest(refusal.message, param=param, code=refusal.code)
     if refusal.code == "deadline_exceeded":

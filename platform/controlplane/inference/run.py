@@ -1,7 +1,8 @@
 """One accepted call between its driver, which feeds it, and the connection that reads it at its own pace."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 
@@ -69,11 +70,16 @@ class Run:
             self._broken = error
             self._stop()
 
-    def on_stop(self, stop: Callable[[], None]) -> None:
-        """`stop` is called when nobody wants the rest any more; at once, when that is so already."""
+    @contextlib.contextmanager
+    def while_wanted(self, stop: Callable[[], None]) -> Iterator[None]:
+        """Inside the block, `stop` is called when nobody wants the rest any more; at once, when that is so already."""
         self._stops.append(stop)
-        if self.is_stopped:
-            stop()
+        try:
+            if self.is_stopped:
+                stop()
+            yield
+        finally:
+            self._stops.remove(stop)
 
     @property
     def is_stopped(self) -> bool:

@@ -1,6 +1,7 @@
 """What a caller may ask of the door: bodies parsed into `Wanted`, or refused with the field named."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -26,6 +27,7 @@ from controlplane.inference.sampling import read_sampling, sequences_of
 from controlplane.inference.unsupported import refuse_unsupported
 from engine.protocol import Prepare, Sampling
 
+_SECONDS = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6})?")
 TOO_DEEP = f"it is nested too deeply, more than {MAX_NESTING} objects and lists in each other"
 LABELS = ("user", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention")
 
@@ -164,10 +166,7 @@ def read_timeout(headers: Mapping[str, str]) -> float | None:
     text = headers.get(TIMEOUT_HEADER)
     if text is None:
         return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
+    seconds = float(text) if _SECONDS.fullmatch(text) else math.nan
     if not TIMEOUT.low <= seconds <= TIMEOUT.high:
         raise wrong(TIMEOUT_HEADER, text, f"it must be {TIMEOUT.low:g} to {TIMEOUT.high:g} seconds")
     return seconds

@@ -178,7 +178,8 @@ def test_what_asks_for_nothing_special_is_served(http: httpx.Client) -> None:
     harmless = {
         "n": 1, "logprobs": False, "best_of": 1, "echo": False, "suffix": "", "top_k": -1, "verbosity": "medium",
         "add_generation_prompt": True, "prompt_cache_key": "k", "safety_identifier": "s", "guided_json": None,
-        "structured_outputs": {}, "skip_special_tokens": True, "top_logprobs": 0, "tools": [], "tool_choice": "auto", "presence_penalty": 0,
+        "structured_outputs": {}, "skip_special_tokens": True,
+        "top_logprobs": 0, "tools": [], "tool_choice": "auto", "presence_penalty": 0,
         "frequency_penalty": 0.0, "logit_bias": {}, "response_format": {"type": "text"}, "modalities": ["text"],
         "stream_options": None, "metadata": None, "stop": [], "store": True, "service_tier": "auto", "unknown": [1],
     }  # fmt: skip

@@ -17,9 +17,10 @@ from engine.protocol import encode_request
 
 FIELDS = (
     *parameters.SAMPLING, *parameters.BEAM, *LABELS, *GUIDED,
-    "model", "messages", "prompt", "max_tokens", "max_completion_tokens", "stop", "stream", "stream_options", "metadata",
-    "tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "logprobs", "top_logprobs", "best_of",
-    "echo", "suffix", "response_format", "structured_outputs", "logit_bias", "use_beam_search", "stop_token_ids",
+    "model", "messages", "prompt", "max_tokens", "max_completion_tokens", "stop", "stream", "stream_options",
+    "metadata", "tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "logprobs", "top_logprobs",
+    "best_of", "echo", "suffix", "response_format", "structured_outputs", "logit_bias", "use_beam_search",
+    "stop_token_ids",
     "include_stop_str_in_output", "ignore_eos", "store", "chat_template_kwargs", "continue_final_message",
     "add_generation_prompt", "reasoning_effort", "verbosity", "modalities",
 )  # fmt: skip

@@ -1,7 +1,5 @@
 """Server-sent events byte by byte, and as the `openai` client reads them."""
 
-import json
-
 import httpx
 import openai
 import pytest
@@ -14,18 +12,10 @@ from controlplane.inference.sse import DONE, PING, events
 from engine.protocol import EngineError
 from tests.controlplane.fake_engine import Script
 from tests.controlplane.inference.conftest import BASE, Caller, Served, usage_of, wait_for
+from tests.controlplane.inference.frames import frames_of
 
 HELLO = [{"role": "user", "content": "hello"}]
 BODY = {"model": BASE, "messages": HELLO, "stream": True}
-
-
-def frames_of(raw: str) -> list[dict]:
-    """Strict: every frame is one `data:` line and a blank line, the last is [DONE]."""
-    parts = raw.split("\n\n")
-    assert parts[-1] == ""
-    assert parts[-2] == "data: [DONE]"
-    assert all(part.startswith("data: ") and "\n" not in part for part in parts[:-1])
-    return [json.loads(part.removeprefix("data: ")) for part in parts[:-2]]
 
 
 def test_framing_of_a_chat(http: httpx.Client, caller: Caller) -> None:
