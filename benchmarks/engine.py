@@ -23,8 +23,6 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
-from torch import Tensor
-
 from benchmarks.adapter_files import RANKS, AdapterFiles
 from engine.adapters.disk_cache import DiskCache
 from engine.adapters.fetch import adapter_loader
@@ -35,6 +33,7 @@ from engine.config import EngineConfig
 from engine.core import Engine
 from engine.decoding.text_stream import TextStream
 from engine.metering.journal import Journal
+from engine.models.rows import Rows
 from engine.models.runner import Runner, load_runner
 from engine.protocol import AdapterRef, Generate, Sampling, TokenEvent
 from engine.scheduling.admission import Limits
@@ -73,8 +72,11 @@ class Texts:
 
     eos_ids: frozenset[int] = frozenset()
 
-    def stream(self, stop: tuple[str, ...] = ()) -> TextStream:
-        return TextStream(lambda ids: "x" * len(ids), stop)
+    def stream(self, stop: tuple[str, ...] = (), *, include_stop: bool = False) -> TextStream:
+        return TextStream(lambda ids: "x" * len(ids), stop, include_stop=include_stop)
+
+    def piece(self, token: int) -> bytes:
+        return b"x"
 
 
 @dataclass
@@ -85,7 +87,7 @@ class Watched:
     held: int = 0
     filled: int = 0
 
-    def run(self, batch: Batch) -> Tensor:
+    def run(self, batch: Batch) -> Rows:
         size = self.runner.kv.page_size
         self.held += sum(len(run.sequence.pages) * size for run in batch.runs)
         self.filled += sum(len(run.sequence.tokens) for run in batch.runs)

@@ -58,7 +58,9 @@ def _server(config: EngineConfig) -> Server:
     info = runner.info
     tokenizer = Tokenizer(config.model, vocab_size=info.vocab_size, context_len=info.context_len)
     adapters = _adapters(config, runner)
-    limits = Limits(info.vocab_size, info.context_len, config.kv_pool_tokens, config.max_rank, info.switch_len)
+    limits = Limits(
+        info.vocab_size, info.context_len, config.kv_pool_tokens, config.max_rank, info.switch_len, config.max_running
+    )
     engine = Engine(config, limits, runner, tokenizer, adapters, journal)
     if config.metrics_port:
         engine.metrics.serve(config.metrics_port)

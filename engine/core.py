@@ -1,29 +1,32 @@
 """The engine: requests in, events out, one step at a time."""
 
 import logging
-import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Protocol
 
-from torch import Tensor
+import msgspec
 
 from engine.adapters.pool import AdapterPool
+from engine.answers import held_back_events, token_event
 from engine.cache.pages import PagePool
-from engine.cache.prefix import PrefixCache, cache_namespace
+from engine.cache.prefix import PrefixCache
+from engine.choice import Choice, Taken
 from engine.config import EngineConfig
-from engine.decoding.constraint import Constraint
-from engine.decoding.sampler import Draw, sample
-from engine.decoding.text_stream import TextStream
+from engine.decoding.constraint import Constraint, ConstraintRefused
+from engine.decoding.logprobs import Scored
+from engine.harvest import Harvest, Pick, harvest
+from engine.intake import Intake, Texts
 from engine.metering.costing import run_weight, split_step
 from engine.metering.journal import Journal
 from engine.metering.metrics import GAUGE_SECONDS, Metrics, Reading
-from engine.protocol import EngineError, Event, FinishReason, Generate, Grammar, TokenEvent
+from engine.models.rows import Rows
+from engine.protocol import EngineError, Event, FinishReason, Generate, Grammar, Usage
 from engine.request import Request
 from engine.scheduling.admission import Limits, refusal
 from engine.scheduling.overload import Line, ServiceRate, Shedding
 from engine.scheduling.scheduler import Scheduler
-from engine.scheduling.sequence import Batch, Sequence
+from engine.scheduling.sequence import Batch, Run
 
 log = logging.getLogger(__name__)
 
@@ -31,18 +34,9 @@ log = logging.getLogger(__name__)
 class Model(Protocol):
     """What the core asks of `engine.models.runner.Runner`."""
 
-    def run(self, batch: Batch) -> Tensor:
-        """Compute every run. Returns float32 [rows of all runs, vocab], in their order."""
+    def run(self, batch: Batch) -> Rows:
+        """Compute every run, storing its K/V."""
         ...
-
-
-class Texts(Protocol):
-    """What the core asks of `engine.decoding.tokenizer.Tokenizer`."""
-
-    @property
-    def eos_ids(self) -> frozenset[int]: ...
-
-    def stream(self, stop: tuple[str, ...] = ()) -> TextStream: ...
 
 
 class Engine:
@@ -67,7 +61,14 @@ class Engine:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.metrics = Metrics()
-        self._limits, self._model, self._texts, self._adapters, self._journal = limits, model, texts, adapters, journal
+        self._limits, self._model, self._piece, self._adapters, self._journal = (
+            limits,
+            model,
+            texts.piece,
+            adapters,
+            journal,
+        )
+        self._intake = Intake(limits, texts, constraints)
         pool = PagePool(config.pages)
         self._scheduler = Scheduler(
             pool=pool,
@@ -77,7 +78,7 @@ class Engine:
             step_tokens=config.step_tokens,
             max_running=config.max_running,
         )
-        self._constraints, self._clock = constraints, clock
+        self._clock = clock
         self._shedding, self._rate = Shedding(config.max_waiting, config.max_waiting_per_tenant), ServiceRate()
         self._live: dict[str, Request] = {}
         self._events: list[Event] = []
@@ -99,16 +100,15 @@ class Engine:
     def add(self, request: Generate) -> EngineError | None:
         """Let a request wait for its turn. Returns why not, where it is refused; then it is not in the journal."""
         error = self._unjournalable(request) or refusal(request, self._limits) or self._shed(request)
-        if error is None:
-            self._accept(request)
-        else:
+        error = error or self._accept(request)
+        if error is not None:
             self.metrics.refused(error.code)
         return error
 
     def abort(self, request_id: str) -> None:
         """End a request within this step, as `cancelled`. One that has ended, or never was, is nobody's business."""
         if request_id in self._live:
-            self._end(self._live[request_id], "cancelled", "")
+            self._end(self._live[request_id], "cancelled")
 
     def step(self) -> list[Event]:
         """Plan, run, finish. Returns what there is to say, every word of it journaled."""
@@ -127,22 +127,23 @@ class Engine:
         """Take no more requests and end those that never ran; what has begun goes on until `shutdown`."""
         self._is_draining = True
         for request in [request for request in self._live.values() if not request.has_run]:
-            self._end(request, "engine_restart", "")
+            self._end(request, "engine_restart")
 
     def shutdown(self) -> list[Event]:
         """End everything that is open, as a restart would. Returns the last events."""
         for request in list(self._live.values()):
-            self._end(request, "engine_restart", "")
+            self._end(request, "engine_restart")
         self._adapters.close()
         return self._commit()
 
     def check_integrity(self) -> None:
-        """The live requests are the scheduler's sequences, and the journal's open ones."""
+        """The live requests have the scheduler's sequences, and are the journal's open ones."""
         self._scheduler.check_integrity()
         self._adapters.check_integrity()
-        known = {s.request_id for s in (*self._scheduler.running, *self._scheduler.waiting)}
-        assert known == self._live.keys()
-        assert known == self._journal.open_requests.keys()
+        known = {*self._scheduler.running, *self._scheduler.waiting}
+        assert known == {sequence for request in self._live.values() for sequence in request.sequences}
+        assert {sequence.request_id for sequence in known} == self._live.keys()
+        assert self._live.keys() == self._journal.open_requests.keys()
 
     def _unjournalable(self, request: Generate) -> EngineError | None:
         if self._journal.knows(request.request_id):
@@ -162,43 +163,32 @@ class Engine:
         line = Line(waits.waiting_count, waits.waiting_of(request.tenant), waits.tenants_waiting)
         return self._shedding.refusal(request, line, self._rate)
 
-    def _accept(self, request: Generate) -> None:
-        adapter = request.adapter
-        is_long = self._limits.is_long(request)
-        sequence = Sequence(
-            request_id=request.request_id,
-            tenant=request.tenant,
-            namespace=cache_namespace(request.namespace, adapter.digest if adapter else None, is_long=is_long),
-            base_namespace=cache_namespace(request.namespace, None, is_long=is_long),
-            adapter=adapter,
-            sampling=request.sampling,
-            tokens=list(request.token_ids),
-            prompt_len=len(request.token_ids),
-            max_len=self._limits.max_len(request),
-            weight=request.tenant_weight,
-        )
-        seed = request.sampling.seed if request.sampling.seed is not None else secrets.randbits(63)
-        now = self._clock()
-        deadline = None if request.deadline_s is None else now + request.deadline_s
-        text = self._texts.stream(request.sampling.stop)
-        self._live[request.request_id] = Request(sequence, text, seed, now, deadline)
-        self._journal.start(request.request_id, request.tenant, adapter.version if adapter else None)
-        self._scheduler.add(sequence)
+    def _accept(self, asked: Generate) -> EngineError | None:
+        """Why its grammar is refused; None where it waits now."""
+        adapter = asked.adapter
+        try:
+            request = self._intake.request(asked, self._clock())
+        except ConstraintRefused as refused:
+            return EngineError(asked.request_id, code="invalid_grammar", message=str(refused), param="grammar")
+        self._live[asked.request_id] = request
+        self._journal.start(asked.request_id, asked.tenant, adapter.version if adapter else None)
+        self._scheduler.add(request.lead)
         if adapter is not None:
             self._adapters.prefetch(adapter)
+        return None
 
     def _work(self, batch: Batch) -> None:
         """Run the batch and take in what it yields. Its time is shared out also where it fails."""
         self._note_starts(batch)
         begun = time.perf_counter_ns()
-        tokens, failure = dict[str, int | None](), None
+        got, failure = Harvest(), None
         try:
-            tokens = self._run(batch)
+            got = harvest(batch, self._model.run(batch), self._live)
         except Exception as error:  # one batch fails, the engine does not
             failure = error
         self._share_out(batch, time.perf_counter_ns() - begun)
         if failure is None:
-            self._finish(batch, tokens)
+            self._finish(batch, got)
         else:
             self._fail_batch(batch, failure)
 
@@ -210,15 +200,7 @@ class Engine:
             if request.started_at is None:
                 request.started_at = now
                 self.metrics.queue_time.observe(now - request.arrived_at)
-                self.metrics.prompt_lengths.observe(request.sequence.prompt_len)
-
-    def _run(self, batch: Batch) -> dict[str, int | None]:
-        """The sampled token of each sequence that samples."""
-        logits = self._model.run(batch)
-        sampling = [run.sequence for run in batch.runs if run.samples]
-        draws = [Draw(s.sampling, self._live[s.request_id].seed, len(s.tokens)) for s in sampling]
-        tokens = sample(logits, draws) if draws else []
-        return {s.request_id: token for s, token in zip(sampling, tokens, strict=True)}
+                self.metrics.prompt_lengths.observe(request.lead.prompt_len)
 
     def _share_out(self, batch: Batch, step_ns: int) -> None:
         """Each sequence's share of the device's time; the shares sum to all of it."""
@@ -226,81 +208,137 @@ class Engine:
         self.metrics.step_time.observe(step_ns / 1e9)
         shares = split_step(step_ns, [run_weight(run.start, run.length) for run in batch.runs])
         for run, share in zip(batch.runs, shares, strict=True):
-            run.sequence.device_ns += share
+            self._live[run.sequence.request_id].device_ns += share
             self.metrics.device_time(run.sequence.tenant, share / 1e9)
 
-    def _finish(self, batch: Batch, tokens: Mapping[str, int | None]) -> None:
+    def _finish(self, batch: Batch, got: Harvest) -> None:
         now = self._clock()
         for run in batch.runs:
             run.sequence.computed_len += run.length
-        for run in batch.runs:
-            if run.samples:
-                request = self._live[run.sequence.request_id]
-                self._time_token(request, now)
-                self._append(request, tokens[run.sequence.request_id], run.length > 1)
-        going_on = [self._live[run.sequence.request_id] for run in batch.runs if run.sequence.request_id in self._live]
-        self._journal.progress([(request.sequence.request_id, request.usage) for request in going_on])
+        for request, why in got.refused.items():
+            self._fail(request, "invalid_grammar", why, permanent=True, param="grammar")
+        for request in got.broken.keys() - got.refused.keys():
+            self._fail_broken(request)
+        self._read_prompts(got)
+        self._fork_choices(got)
+        for pick in got.picks:
+            if pick.request.request_id in self._live:
+                self._append(pick, now)
+        for request, runs in got.searches.items():
+            if request.request_id in self._live:
+                self._search_on(request, runs)
+        used = {run.sequence.request_id: None for run in batch.runs}
+        self._journal.progress([(name, self._live[name].usage) for name in used if name in self._live])
 
-    def _time_token(self, request: Request, now: float) -> None:
-        if request.spoke_at is None:
+    def _read_prompts(self, got: Harvest) -> None:
+        """Scores and hidden states of prompts. A request that asked for nothing else is over."""
+        for request, (run, scored) in got.prompts.items():
+            request.take_scores(run, scored)
+        for request, (run, pooled) in got.pooled.items():
+            request.take_pooled(run, pooled)
+        for request in [*got.prompts, *got.pooled]:
+            if request.is_read_only and request.lead.remaining_len == 0 and request.request_id in self._live:
+                self._end(request, "length" if request.embedding is None else "stop")
+
+    def _fork_choices(self, got: Harvest) -> None:
+        """Choices that drew from the end of the prompt, which another's sequence computed, get their own pages now."""
+        for pick in got.picks:
+            request, sequence = pick.request, pick.choice.sequence
+            if sequence not in request.running and request.request_id in self._live:
+                request.running[sequence] = pick.choice
+                self._scheduler.fork(request.lead, sequence)
+
+    def _time_token(self, choice: Choice, request: Request, now: float) -> None:
+        if choice.spoke_at is not None:
+            self.metrics.itl.observe(now - choice.spoke_at)
+        elif choice.index == 0:
             self.metrics.ttft.observe(now - request.arrived_at)
-        else:
-            self.metrics.itl.observe(now - request.spoke_at)
-        request.spoke_at = now
+        choice.spoke_at = now
 
-    def _append(self, request: Request, token: int | None, ended_prompt: bool) -> None:
+    def _append(self, pick: Pick, now: float) -> None:
+        request, choice, token = pick.request, pick.choice, pick.token
         if token is None:
-            message = "the model's output is not finite for this request: the adapter's weights are unusable"
-            self._fail(request, "non_finite_logits", message, permanent=True)
+            self._fail_broken(request)
             return
-        sequence = request.sequence
-        if ended_prompt:
-            self._scheduler.remember(sequence)
-        sequence.tokens.append(token)
-        self._scheduler.charge_sampled(sequence)
-        is_eos = token in self._texts.eos_ids
-        text = "" if is_eos else request.text.push(token)
-        if is_eos or request.text.is_stopped:
-            self._end(request, "stop", text, token)
-        elif len(sequence.tokens) >= sequence.max_len:
-            self._end(request, "length", text, token)
+        self._time_token(choice, request, now)
+        if pick.run.length > 1:
+            self._scheduler.remember(choice.sequence)
+        request.completion_tokens += 1
+        self._scheduler.charge_sampled(choice.sequence)
+        self._tell(request, choice, choice.take(token), (token,), () if pick.scored is None else (pick.scored,))
+
+    def _search_on(self, request: Request, runs: list[Run]) -> None:
+        assert request.search is not None
+        request.completion_tokens += len(runs)
+        for run in runs:
+            self._scheduler.charge_sampled(run.sequence)
+        if request.search.advance(self._scheduler):
+            self._end(request, "length")
+
+    def _tell(
+        self, request: Request, choice: Choice, taken: Taken, tokens: tuple[int, ...], scored: tuple[Scored, ...]
+    ) -> None:
+        """Say what a choice brought. When all choices have ended, the request is over."""
+        if request.is_held_back:
+            choice.hold_back(taken.text, scored)
         else:
-            self._events.append(TokenEvent(sequence.request_id, text, (token,)))
+            self._events.append(token_event(request, choice, taken, tokens, scored, self._piece))
+        if taken.reason is not None:
+            if request.running.pop(choice.sequence, None) is not None:
+                self._scheduler.end(choice.sequence, keep_pages=True)
+            if all(each.reason is not None for each in request.choices):
+                self._conclude(request, taken.reason)
 
-    def _end(self, request: Request, reason: FinishReason, text: str, *tokens: int) -> None:
-        if not request.text.is_stopped:
-            text += request.text.finish()
-            # A stop string may only now have become complete.
-            reason = "stop" if request.text.is_stopped else reason
-        self._close(request, reason, keep_pages=True)
-        self._events.append(TokenEvent(request.sequence.request_id, text, tokens, reason, request.usage))
+    def _end(self, request: Request, reason: FinishReason) -> None:
+        """Every choice that has not ended ends for this reason."""
+        if request.search is not None:
+            request.choices = self._intake.choices_of(request, request.search)
+        for choice in [choice for choice in request.choices if choice.reason is None]:
+            self._tell(request, choice, choice.end(reason), (), ())
+        if request.request_id in self._live:
+            self._conclude(request, request.choices[0].reason or reason)
 
-    def _fail(self, request: Request, code: str, message: str, *, permanent: bool) -> None:
-        self._close(request, f"error:{code}", keep_pages=False)
-        param = "adapter" if code == "adapter_unavailable" else None
-        self._events.append(EngineError(request.sequence.request_id, code, message, param, permanent, request.usage))
+    def _conclude(self, request: Request, reason: FinishReason) -> None:
+        """The last event carries the usage."""
+        usage = self._close(request, reason, keep_pages=True)
+        if request.is_held_back:
+            self._events += held_back_events(request, self._piece)
+        self._events[-1] = msgspec.structs.replace(self._events[-1], usage=usage)
 
-    def _close(self, request: Request, reason: str, *, keep_pages: bool) -> None:
-        sequence, usage = request.sequence, request.usage
-        del self._live[sequence.request_id]
-        self._scheduler.end(sequence, keep_pages=keep_pages)
-        self._journal.end(sequence.request_id, usage, reason)
+    def _fail(self, request: Request, code: str, message: str, *, permanent: bool, param: str | None = None) -> None:
+        usage = self._close(request, f"error:{code}", keep_pages=False)
+        self._events.append(EngineError(request.request_id, code, message, param, permanent, usage))
+
+    def _fail_broken(self, request: Request) -> None:
+        message = "the model's output is not finite for this request: the adapter's weights are unusable"
+        self._fail(request, "non_finite_logits", message, permanent=True)
+
+    def _close(self, request: Request, reason: str, *, keep_pages: bool) -> Usage:
+        usage = request.usage
+        del self._live[request.request_id]
+        for sequence in request.sequences:
+            self._scheduler.end(sequence, keep_pages=keep_pages)
+        self._journal.end(request.request_id, usage, reason)
         request.log_end(usage, reason)
         self.metrics.ended(reason, usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)
         if request.has_run:
             self._rate.served()
+        return usage
 
     def _fail_batch(self, batch: Batch, error: Exception) -> None:
-        log.error("a step failed", exc_info=error, extra={"requests": [r.sequence.request_id for r in batch.runs]})
-        for run in batch.runs:
+        requests = {run.sequence.request_id: None for run in batch.runs}
+        log.error("a step failed", exc_info=error, extra={"requests": [*requests]})
+        for request_id in requests:
             message = f"the engine failed at this request's step: {type(error).__name__}"
-            self._fail(self._live[run.sequence.request_id], "engine_fault", message, permanent=False)
+            self._fail(self._live[request_id], "engine_fault", message, permanent=False)
 
     def _fail_unloadable(self) -> None:
         for digest, error in self._adapters.take_failures().items():
-            for sequence in self._scheduler.waiting_for(digest):
-                message = f"adapter {sequence.adapter.version if sequence.adapter else ''} cannot be served: {error}"
-                self._fail(self._live[sequence.request_id], "adapter_unavailable", message, permanent=error.permanent)
+            for request_id in {sequence.request_id: None for sequence in self._scheduler.waiting_for(digest)}:
+                request = self._live[request_id]
+                version = request.asked.adapter.version if request.asked.adapter else ""
+                message = f"adapter {version} cannot be served: {error}"
+                self._fail(request, "adapter_unavailable", message, permanent=error.permanent, param="adapter")
 
     def _fail_overdue(self) -> None:
         now = self._clock()

@@ -1,49 +1,115 @@
-"""One live request: the scheduler's sequence, and what only the core needs."""
+"""One live request: its choices or beams, what it has used, and when."""
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+import torch
 from msgspec import to_builtins
+from torch import Tensor
 
-from engine.decoding.text_stream import TextStream
-from engine.protocol import Usage
-from engine.scheduling.sequence import Sequence
+from engine.choice import Choice
+from engine.decoding.logprobs import Scored
+from engine.protocol import Generate, Sampling, Usage
+from engine.scheduling.sequence import Run, Sequence
+from engine.search import Search
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """Times are the engine's clock's. deadline: None = none. started_at: its first step; spoke_at: its last token; None
-    before it."""
+    """lead: the sequence that computes the prompt. running: the choices whose sequence the scheduler has; the others
+    have ended, or have yet to fork from the lead. search: of beams, which become choices when it is over.
 
-    sequence: Sequence
-    text: TextStream
-    seed: int
+    Times are the engine's clock's. deadline: None = none. started_at: its first step, None before it.
+    prompt_scored: of the prompt's tokens from the second on. pooled: float64 [hidden size], sum so far. embedding: its
+    end, little-endian float32.
+    """
+
+    asked: Generate
+    lead: Sequence
     arrived_at: float
-    deadline: float | None = None
+    deadline: float | None
+    choices: list[Choice]
+    search: Search | None = None
+    running: dict[Sequence, Choice] = field(default_factory=dict)
     started_at: float | None = None
-    spoke_at: float | None = None
+    completion_tokens: int = 0
+    device_ns: int = 0
+    prompt_scored: list[Scored] = field(default_factory=list)
+    is_prompt_told: bool = False
+    pooled: Tensor | None = None
+    embedding: bytes | None = None
+
+    @property
+    def request_id(self) -> str:
+        return self.asked.request_id
+
+    @property
+    def sampling(self) -> Sampling:
+        return self.asked.sampling
 
     @property
     def deadline_s(self) -> float:
         """Seconds that it was given."""
-        return 0.0 if self.deadline is None else self.deadline - self.arrived_at
+        return self.asked.deadline_s or 0.0
 
     @property
     def has_run(self) -> bool:
-        return self.sequence.metered_cached_len is not None
+        return self.lead.metered_cached_len is not None
+
+    @property
+    def is_held_back(self) -> bool:
+        """Nothing is told before all choices have ended."""
+        return self.search is not None or self.sampling.best_of > self.sampling.n
+
+    @property
+    def is_read_only(self) -> bool:
+        """The prompt is computed and nothing said."""
+        return self.sampling.max_tokens == 0
+
+    @property
+    def top(self) -> int | None:
+        """How many of the likeliest tokens are scored beside each that comes; None: not even that one."""
+        return 0 if self.sampling.logprobs is None and self.is_held_back else self.sampling.logprobs
+
+    @property
+    def sequences(self) -> list[Sequence]:
+        """Those that the scheduler has."""
+        return list(self.running) if self.search is None else self.search.sequences
 
     @property
     def usage(self) -> Usage:
-        """A sequence that never ran has used nothing, not even its prompt."""
-        sequence = self.sequence
-        if sequence.metered_cached_len is None:
+        """A request that never ran has used nothing, not even its prompt."""
+        cached_len = self.lead.metered_cached_len
+        if cached_len is None:
             return Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, device_ns=0)
-        return Usage(sequence.prompt_len, sequence.metered_cached_len, sequence.completion_len, sequence.device_ns)
+        return Usage(self.lead.prompt_len, cached_len, self.completion_tokens, self.device_ns)
+
+    def drawing(self, sequence: Sequence) -> list[Choice]:
+        """Who draws from the row of a sequence's last token: its own choice; after the prompt, all of them."""
+        if len(self.choices) > 1 and sequence is self.lead and not sequence.completion_len:
+            return self.choices
+        return [self.running[sequence]]
+
+    def take_scores(self, run: Run, scored: list[Scored]) -> None:
+        """Of the tokens that follow the rows of a run of the prompt."""
+        self.prompt_scored += scored
+        self._read_up_to(run)
+
+    def take_pooled(self, run: Run, pooled: Tensor) -> None:
+        """The sum of the rows of a run of the prompt."""
+        self.pooled = pooled if self.pooled is None else self.pooled + pooled
+        self._read_up_to(run)
+        if self.lead.rows_from is None:
+            count = self.lead.prompt_len if self.asked.pooling == "mean" else 1
+            self.embedding = (self.pooled / count).to("cpu", torch.float32).numpy().astype("<f4").tobytes()
+
+    def _read_up_to(self, run: Run) -> None:
+        end = run.start + run.length
+        self.lead.rows_from = end if end < self.lead.prompt_len else None
 
     def log_end(self, usage: Usage, reason: str) -> None:
-        sequence = self.sequence
-        version = sequence.adapter.version if sequence.adapter else None
-        fields = {"request_id": sequence.request_id, "tenant": sequence.tenant, "adapter_version": version}
+        version = self.asked.adapter.version if self.asked.adapter else None
+        fields = {"request_id": self.request_id, "tenant": self.asked.tenant, "adapter_version": version}
         log.info("request ended", extra={**fields, "finish_reason": reason, **to_builtins(usage)})

@@ -136,6 +136,6 @@ class StepThread:
 def _subject(event: Event) -> tuple[str, bool]:
     """The request an event is about, and whether it is the last one about it."""
     if isinstance(event, TokenEvent):
-        return event.request_id, event.finish_reason is not None
+        return event.request_id, event.usage is not None
     assert isinstance(event, EngineError), f"the engine's core does not say {type(event).__name__}"
     return event.ref, True

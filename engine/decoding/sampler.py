@@ -1,7 +1,7 @@
 """The next token of every sequence, from logits.
 
-A row's draw depends on its own logits, its sampling parameters, its seed and its position, and on nothing else: not
-on the rows beside it, not on how the prompt was cut into chunks.
+A row's draw depends on its own logits, its sampling parameters, its seed, its position and, where it is shaped, the
+tokens before it; on nothing else: not on the rows beside it, not on how the prompt was cut into chunks.
 """
 
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from hashlib import blake2b
 import torch
 from torch import Tensor
 
+from engine.decoding.shaping import Shape
 from engine.protocol import Sampling
 
 # Below this, dividing by the temperature would overflow: the limit is greedy.
@@ -21,11 +22,13 @@ TOP_P_WINDOW = 1024
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """How to choose one row's token. position: index of the token in its sequence."""
+    """How to choose one row's token. position: index of the token in its sequence. shape: what changes the logits
+    first; None: nothing."""
 
     sampling: Sampling
     seed: int
     position: int
+    shape: Shape | None = None
 
     @property
     def is_greedy(self) -> bool:
@@ -38,16 +41,25 @@ class Draw:
         return (int.from_bytes(digest, "big") >> 11) / (1 << 53)
 
 
+def stream_seed(seed: int, index: int) -> int:
+    """The seed that choice `index` of a request draws with; the first one has the request's own."""
+    if index == 0:
+        return seed
+    return int.from_bytes(blake2b(f"{seed}/{index}".encode(), digest_size=8).digest(), "big") >> 1
+
+
 def sample(logits: Tensor, draws: Sequence[Draw]) -> list[int | None]:
     """logits: float32 [n, vocab], draws: n. Returns the token of each row; None where a row has no finite maximum
     (NaN or +inf: its weights are broken)."""
+    logits = _shaped(logits, draws)
     best, greedy = logits.max(dim=-1)
     tokens: list[int | None] = [int(token) for token in greedy.tolist()]
-    groups: dict[tuple[int, bool], list[int]] = {}
+    groups: dict[tuple[int, bool, bool], list[int]] = {}
     for row, draw in enumerate(draws):
         if not draw.is_greedy:
-            groups.setdefault((draw.sampling.top_k, draw.sampling.top_p < 1.0), []).append(row)
-    for (top_k, has_top_p), rows in groups.items():
+            kind = draw.sampling.top_k, draw.sampling.top_p < 1.0, draw.sampling.min_p > 0.0
+            groups.setdefault(kind, []).append(row)
+    for (top_k, has_top_p, _), rows in groups.items():
         drawn = _draw(logits[rows], [draws[row] for row in rows], top_k, has_top_p)
         for row, token in zip(rows, drawn, strict=True):
             tokens[row] = token
@@ -55,8 +67,18 @@ def sample(logits: Tensor, draws: Sequence[Draw]) -> list[int | None]:
     return [token if ok else None for token, ok in zip(tokens, finite, strict=True)]
 
 
+def _shaped(logits: Tensor, draws: Sequence[Draw]) -> Tensor:
+    """The logits themselves where no draw changes them. What is not finite stays for `sample` to see."""
+    shaped = [(row, draw.shape) for row, draw in enumerate(draws) if draw.shape is not None]
+    if shaped:
+        logits = logits.clone()
+        for row, shape in shaped:
+            shape.apply(logits[row])
+    return logits
+
+
 def _draw(logits: Tensor, draws: Sequence[Draw], top_k: int, has_top_p: bool) -> list[int]:
-    """Rows of one kind: temperature, then top_k, then top_p, then one draw of what is left."""
+    """Rows of one kind: temperature, then top_k, then top_p, then min_p, then one draw of what is left."""
     temperatures = torch.tensor([draw.sampling.temperature for draw in draws], device=logits.device)
     scaled = (logits - logits.max(dim=-1, keepdim=True).values) / temperatures[:, None]
     if not top_k and not has_top_p:
@@ -96,7 +118,10 @@ def _nucleus(probabilities: Tensor, top_p: Tensor) -> Tensor:
 
 
 def _pick(weights: Tensor, draws: Sequence[Draw]) -> list[int]:
-    """Index into each row of float64 weights by inverse transform sampling."""
+    """Index into each row of float64 weights by inverse transform sampling, past what min_p leaves out."""
+    if draws[0].sampling.min_p:
+        least = torch.tensor([draw.sampling.min_p for draw in draws], dtype=torch.float64, device=weights.device)
+        weights = weights * (weights >= least[:, None] * weights.amax(dim=-1, keepdim=True))
     sums = weights.cumsum(dim=-1)
     uniform = torch.tensor([draw.uniform for draw in draws], dtype=torch.float64, device=weights.device)
     target = uniform * sums[:, -1]

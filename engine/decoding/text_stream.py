@@ -10,21 +10,36 @@ REPLACEMENT = "\ufffd"
 class TextStream:
     """The completion's text. What is returned, put together, is `decode` of all tokens, up to the first stop string.
 
-    decode: token ids -> text, special tokens left out.
+    decode: token ids -> text, special tokens left out. include_stop: the stop string is a part of the text.
     """
 
-    def __init__(self, decode: Callable[[list[int]], str], stop: Iterable[str] = ()) -> None:
+    def __init__(
+        self, decode: Callable[[list[int]], str], stop: Iterable[str] = (), *, include_stop: bool = False
+    ) -> None:
         self._decode = decode
-        self._stop = tuple(stop)
+        self._stop, self._include_stop = tuple(stop), include_stop
         self._window: list[int] = []  # tokens that later ones may still change the text of, after some context
         self._settled = 0  # how many of them have been returned as text
         self._held = ""  # text that may be the start of a stop string
-        self.is_stopped = False
+        self.stopped_by: str | None = None  # the stop string that is complete
 
-    def push(self, token: int) -> str:
-        """Text that has become certain. Sets `is_stopped` when a stop string is complete."""
+    @property
+    def is_stopped(self) -> bool:
+        return self.stopped_by is not None
+
+    def push(self, token: int, *, may_stop: bool = True) -> str:
+        """Text that has become certain. Sets `stopped_by` when a stop string is complete; one that has begun before
+        the text may stop is text like any other."""
         self._window.append(token)
-        return self._release(self._new_text())
+        text = self._new_text()
+        return self._release(text) if may_stop else text
+
+    def copy(self) -> "TextStream":
+        """A stream of its own, at the same place."""
+        other = TextStream(self._decode, self._stop, include_stop=self._include_stop)
+        other._window, other._settled = list(self._window), self._settled
+        other._held, other.stopped_by = self._held, self.stopped_by
+        return other
 
     def finish(self) -> str:
         """What was held back, now that nothing follows. Half a character is left out."""
@@ -51,10 +66,11 @@ class TextStream:
         if not self._stop:
             return text
         text = self._held + text
-        found = [index for index in (text.find(stop) for stop in self._stop) if index >= 0]
+        found = [(index, len(stop), stop) for stop in self._stop if (index := text.find(stop)) >= 0]
         if found:
-            self.is_stopped, self._held = True, ""
-            return text[: min(found)]
+            index, size, self.stopped_by = min(found)
+            self._held = ""
+            return text[: index + size] if self._include_stop else text[:index]
         keep = max((_overlap(text, stop) for stop in self._stop), default=0)
         self._held = text[len(text) - keep :]
         return text[: len(text) - keep]

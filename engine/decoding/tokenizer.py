@@ -57,8 +57,12 @@ class Tokenizer:
             ids = list(prompt.token_ids or ())
         return self._checked(prompt, ids, given[0])
 
-    def stream(self, stop: tuple[str, ...] = ()) -> TextStream:
-        return TextStream(self.decode, stop)
+    def stream(self, stop: tuple[str, ...] = (), *, include_stop: bool = False) -> TextStream:
+        return TextStream(self.decode, stop, include_stop=include_stop)
+
+    def piece(self, token: int) -> bytes:
+        """A token's text, as bytes."""
+        return self._tokenizer.decode([token], skip_special_tokens=False).encode()
 
     def decode(self, ids: list[int]) -> str:
         """Text without special tokens."""

@@ -45,9 +45,13 @@ class Decoder:
         assert delta is not None, "a decoder has at least one layer"
         return residual, delta
 
+    def normed(self, residual: Tensor, delta: Tensor) -> Tensor:
+        """Rows of `hidden` -> [rows, hidden], what the head reads. residual is changed in place."""
+        return self._ops.add_norm(residual, delta, self._norm.weight, self._norm.eps, self._dtype)
+
     def logits(self, residual: Tensor, delta: Tensor, slots: Slots) -> Tensor:
         """Rows of `hidden`, with the adapter slot of each -> float32 [rows, vocab]. residual is changed in place."""
-        x = self._ops.add_norm(residual, delta, self._norm.weight, self._norm.eps, self._dtype)
+        x = self.normed(residual, delta)
         logits = self._head(x, slots, self._ops).float()
         return logits if self._plan.logit_cap is None else self._ops.soft_cap(logits, self._plan.logit_cap)
 

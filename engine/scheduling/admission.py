@@ -4,22 +4,23 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine.protocol import EngineError, Generate, Sampling
+from engine.protocol import EngineError, Generate
+from engine.scheduling.sampling_limits import MAX_CHOICES, sampling_problems
 
-MAX_STOPS = 16
-MAX_STOP_CHARS = 1024
 MIN_WEIGHT, MAX_WEIGHT = 0.01, 100.0
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """context_len, pool_tokens: tokens. switch_len: that of `ModelInfo`."""
+    """context_len, pool_tokens: tokens. switch_len: that of `ModelInfo`. choices: sequences that may run at once, thus
+    choices or beams that one request may have."""
 
     vocab_size: int
     context_len: int
     pool_tokens: int
     max_rank: int
     switch_len: int | None = None
+    choices: int = MAX_CHOICES
 
     def is_long(self, request: Generate) -> bool:
         """Whether the sequence has the positions of a long context, from its first token on."""
@@ -38,7 +39,7 @@ def refusal(request: Generate, limits: Limits) -> EngineError | None:
 
 def _problems(request: Generate, limits: Limits) -> Iterator[tuple[str, str, str]]:
     yield from _prompt_problems(request.token_ids, limits)
-    for param, message in _sampling_problems(request.sampling):
+    for param, message in sampling_problems(request, limits.vocab_size, min(limits.choices, MAX_CHOICES)):
         yield "invalid_sampling", param, message
     if request.adapter is not None and not 1 <= request.adapter.rank <= limits.max_rank:
         message = f"the adapter's rank is {request.adapter.rank}; this engine serves ranks 1 to {limits.max_rank}"
@@ -70,18 +71,3 @@ def _prompt_problems(ids: tuple[int, ...], limits: Limits) -> Iterator[tuple[str
             "shorten it, or run an engine with a larger kv_pool_tokens"
         )
         yield "prompt_too_long_for_pool", "token_ids", message
-
-
-def _sampling_problems(sampling: Sampling) -> Iterator[tuple[str, str]]:
-    if sampling.max_tokens < 1:
-        yield "max_tokens", f"max_tokens is {sampling.max_tokens}: it must be at least 1"
-    if not (math.isfinite(sampling.temperature) and sampling.temperature >= 0):
-        yield "temperature", f"temperature is {sampling.temperature}: it must be 0 (greedy) or more"
-    if not 0 < sampling.top_p <= 1:
-        yield "top_p", f"top_p is {sampling.top_p}: it must be over 0 and at most 1 (off)"
-    if sampling.top_k < 0:
-        yield "top_k", f"top_k is {sampling.top_k}: it must be 0 (off) or more"
-    if len(sampling.stop) > MAX_STOPS:
-        yield "stop", f"stop has {len(sampling.stop)} strings: at most {MAX_STOPS} are allowed"
-    if not all(1 <= len(stop) <= MAX_STOP_CHARS for stop in sampling.stop):
-        yield "stop", f"a stop string must have 1 to {MAX_STOP_CHARS} characters"

@@ -1,6 +1,6 @@
 """`Sequence`, one request's state inside the engine, and `Batch`, one step's work."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.cache.prefix import Fork, Node
 from engine.protocol import AdapterRef, Sampling
@@ -19,6 +19,7 @@ class Sequence:
     namespace: of its K/V in the prefix cache; base_namespace: the base model's, of the same tenant. fork: where an
     activated adapter begins, known from its first slot on; tokens before it are the base model's.
     rows_from: the first token whose row (logits, or hidden state) is still asked for; None: only the last token's is.
+    pools: its rows are hidden states.
     """
 
     request_id: str
@@ -32,7 +33,6 @@ class Sequence:
     pages: list[int] = field(default_factory=list)
     cached_len: int = 0
     computed_len: int = 0
-    device_ns: int = 0
     max_len: int = 0
     arrival: int = 0
     node: Node | None = None
@@ -43,6 +43,7 @@ class Sequence:
     base_namespace: bytes = b""
     fork: Fork | None = None
     rows_from: int | None = None
+    pools: bool = False
 
     @property
     def first_row(self) -> int:
@@ -63,6 +64,20 @@ class Sequence:
     def adapted_from(self) -> int:
         """The first token that its adapter computes."""
         return 0 if self.fork is None else self.fork.at
+
+    def heir(self, *tokens: int) -> "Sequence":
+        """One that goes on from the tokens so far with these, and holds nothing yet."""
+        return replace(
+            self,
+            tokens=[*self.tokens, *tokens],
+            slot=None,
+            pages=[],
+            node=None,
+            cached_len=0,
+            computed_len=0,
+            passed_over_at=None,
+            rows_from=None,
+        )
 
     @property
     def remaining_len(self) -> int:

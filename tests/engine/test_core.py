@@ -164,9 +164,9 @@ def test_an_adapter_that_yields_nan_fails_alone(toy: Toy) -> None:
     answers, run = Answers(), toy.model.run
 
     def broken(batch: object) -> object:
-        logits = run(batch)  # type: ignore[arg-type]
-        logits[0, 3] = float("nan")
-        return logits
+        rows = run(batch)  # type: ignore[arg-type]
+        rows.logits[0, 3] = float("nan")
+        return rows
 
     toy.model.run = broken  # type: ignore[assignment, method-assign]
     toy.engine.add(request("broken", [1, 2, 3], greedy(4)))

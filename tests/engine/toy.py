@@ -25,6 +25,7 @@ from engine.core import Engine
 from engine.decoding.sampler import Draw, sample
 from engine.decoding.text_stream import TextStream
 from engine.metering.journal import Journal
+from engine.models.rows import Rows
 from engine.protocol import AdapterRef, Description, Generate, Prepare, Sampling
 from engine.scheduling.admission import Limits
 from engine.scheduling.sequence import Batch
@@ -81,10 +82,10 @@ class ToyModel:
     memory: dict[tuple[int, int], tuple[int, str]] = field(default_factory=dict)
     seen: list[list[tuple[str, int | None, int]]] = field(default_factory=list)
 
-    def run(self, batch: Batch) -> Tensor:
+    def run(self, batch: Batch) -> Rows:
         self.fault(batch)
         self.seen.append([(run.sequence.request_id, run.sequence.slot, run.length) for run in batch.runs])
-        rows = []
+        logits, hidden = list[Tensor](), list[Tensor]()
         for run in batch.runs:
             sequence = run.sequence
             adapter = BASE if sequence.slot is None else self.bank.slots[sequence.slot]
@@ -93,8 +94,10 @@ class ToyModel:
             for end in range(run.start + run.length - run.rows + 1, run.start + run.length + 1):
                 entries = [self.memory[self._place(sequence.pages, p)] for p in range(end)]
                 assert {seen for _, seen in entries} == {adapter}, "K/V of another adapter"
+                rows = hidden if sequence.pools else logits
                 rows.append(toy_logits([token for token, _ in entries], adapter))
-        return torch.stack(rows) if rows else torch.empty(0, VOCAB)
+        stacked = [torch.stack(rows) if rows else torch.empty(0, VOCAB) for rows in (logits, hidden)]
+        return Rows(*stacked)
 
     def _place(self, pages: list[int], position: int) -> tuple[int, int]:
         return pages[position // self.page_size], position % self.page_size
@@ -108,8 +111,11 @@ class ToyTexts:
     def prepare(self, prompt: Prepare) -> tuple[int, ...]:
         return tuple(2 + ord(letter) % (VOCAB - 2) for letter in prompt.text or "")
 
-    def stream(self, stop: tuple[str, ...] = ()) -> TextStream:
-        return TextStream(self.decode, stop)
+    def stream(self, stop: tuple[str, ...] = (), *, include_stop: bool = False) -> TextStream:
+        return TextStream(self.decode, stop, include_stop=include_stop)
+
+    def piece(self, token: int) -> bytes:
+        return self.decode([token]).encode()
 
     def decode(self, ids: list[int]) -> str:
         return "".join(chr(ord("A") + token) for token in ids)
@@ -168,7 +174,7 @@ def toy_engine(
     bank, journal = ToyBank(), Journal(home)
     model = ToyModel(bank, page_size)
     adapters = AdapterPool(bank, adapter_slots, load, host_bytes)
-    limits = Limits(VOCAB, CONTEXT_LEN, kv_pool_tokens, config.max_rank, switch_len)
+    limits = Limits(VOCAB, CONTEXT_LEN, kv_pool_tokens, config.max_rank, switch_len, max_running)
     engine = Engine(config, limits, model, ToyTexts(), adapters, journal, clock=clock)
     return Toy(engine, model, adapters, journal, config)
 

@@ -59,7 +59,7 @@ class Gateway:
 
 
 def is_last(event: Event) -> bool:
-    return isinstance(event, EngineError) or (isinstance(event, TokenEvent) and event.finish_reason is not None)
+    return isinstance(event, EngineError) or (isinstance(event, TokenEvent) and event.usage is not None)
 
 
 @contextmanager
