@@ -7,6 +7,7 @@ from dataclasses import replace
 from django.http.response import HttpResponseBase
 
 from controlplane.inference.answers import Shape
+from controlplane.inference.asking import known_engine
 from controlplane.inference.chat_answers import ChatShape
 from controlplane.inference.endpoint import Call, endpoint
 from controlplane.inference.pieces import Piece, whole_choices
@@ -16,11 +17,16 @@ from controlplane.inference.schemas import Wanted, parse_chat, parse_completion,
 from controlplane.inference.services import start
 from controlplane.inference.sse import events
 from controlplane.inference.text_answers import TextShape
+from controlplane.inference.tool_fields import read_tools
+from controlplane.inference.tool_requests import chat_of
 
 
 @endpoint("POST", "inference")
 async def chat_completions(call: Call) -> HttpResponseBase:
-    return await answer(call, parse_chat(call.body()), ChatShape)
+    body = call.body()
+    wanted, tools = parse_chat(body), read_tools(body)
+    chat = chat_of(wanted, tools, await known_engine(call.door))
+    return await answer(call, chat.wanted, lambda wanted, run: ChatShape(wanted, run, chat.new_reader(run)))
 
 
 @endpoint("POST", "inference")

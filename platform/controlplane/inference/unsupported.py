@@ -35,14 +35,7 @@ _HARMLESS: Final[dict[str, tuple[Any, ...]]] = {
     "vllm_xargs": ({},),
 }
 _OF_KIND: Final[dict[Kind, dict[str, tuple[Any, ...]]]] = {
-    "chat": {
-        "best_of": (1,),
-        "echo": (False,),
-        "functions": ([],),
-        "function_call": ("none", "auto"),
-        "tools": ([],),
-        "tool_choice": ("none", "auto"),
-    },
+    "chat": {"best_of": (1,), "echo": (False,)},
     "text": {"tools": ([],), "tool_choice": ("none", "auto"), "top_logprobs": (0,)},
 }
 
