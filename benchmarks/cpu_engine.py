@@ -108,13 +108,12 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=2.0, help="time for each line")
     parser.add_argument("--exact", action="store_true")
-    parser.add_argument("--invariant", action="store_true")
     options = parser.parse_args()
     random.seed(0)
     pool = 32 * (-(-options.context // 16)) * 16
     config = EngineConfig(
         model=options.model, home=Path(tempfile.gettempdir()), url="", exact=options.exact, threads=options.threads,
-        kv_pool_tokens=pool, invariant=options.invariant, adapter_slots=ADAPTERS, max_rank=max(RANKS),
+        kv_pool_tokens=pool, adapter_slots=ADAPTERS, max_rank=max(RANKS),
     )  # fmt: skip
     runner = load_runner(config)
     fill_bank(runner)

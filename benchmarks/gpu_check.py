@@ -84,7 +84,7 @@ def _cpu_seconds(work: Callable[[], object], budget: float) -> float:
 
 def open_device(cpu: bool, budget: float) -> Device:
     if cpu:
-        name, kind, ops = "CPU", "cpu", cpu_ops(os.cpu_count() or 1, invariant=False)
+        name, kind, ops = "CPU", "cpu", cpu_ops(os.cpu_count() or 1)
     elif torch.cuda.is_available():
         from kernels.cuda_ops import CudaOps  # imports triton, which `--cpu` does without
 

@@ -6,6 +6,7 @@ from torch.nn import functional
 
 from kernels import reference
 from kernels.adapter_table import AdapterTable
+from kernels.packed import Weight, plain
 from kernels.paging import Activation, AttentionRule, HeadNorms, PagedBatch, PageStore
 from kernels.segments import Segments
 
@@ -16,9 +17,13 @@ class TorchOps:
     name = "torch"
     chunk = 64
 
-    def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    def pack(self, weight: Tensor) -> Weight:
+        """[out, in] -> the same weight as `linear` reads it fastest. The original is not kept."""
+        return weight
+
+    def linear(self, x: Tensor, weight: Weight, bias: Tensor | None = None) -> Tensor:
         """x: [tokens, in], weight: [out, in], bias: [out] -> [tokens, out]."""
-        return functional.linear(x, weight, bias)
+        return functional.linear(x, plain(weight), bias)
 
     def add_norm(
         self, residual: Tensor, delta: Tensor | None, weight: Tensor, eps: float, dtype: torch.dtype

@@ -6,10 +6,13 @@ from torch import Tensor
 from engine.adapters.bank import LoraBank
 from engine.cache.kv import KVCache
 from engine.models.ends import AdaptedEmbedding, AdaptedHead, Slots
+from engine.models.fused import fuse
 from engine.models.layers import AttentionBody, ExpertsBody, LoraLinear, MlpBody, Norm, Ops, Residual, Step
 from engine.models.plan import Attention, Branch, Experts, Linear, Mlp, Plan
 from engine.models.rope import Angles, Rope
 from engine.models.weights import Checkpoint, ModelError
+from kernels.cpu.decoder import CpuDecoder
+from kernels.packed import Weight
 from kernels.paging import AttentionRule, HeadNorms
 
 # What checkpoints carry along though config.json determines it.
@@ -21,16 +24,17 @@ class Decoder:
 
     def __init__(self, plan: Plan, checkpoint: Checkpoint, bank: LoraBank, ops: Ops) -> None:
         self._plan, self._ops, self._dtype = plan, ops, bank.dtype
-        builder = _Builder(plan, checkpoint, bank)
+        builder = _Builder(plan, checkpoint, bank, ops)
         width = (plan.shape.vocab_size, plan.shape.hidden)
-        embedding = builder.tensor("model.embed_tokens.weight", width)
         # As transformers rounds it, in the dtype of the embeddings.
         self._scale = float(torch.tensor(plan.embedding_scale, dtype=bank.dtype))
         self._branches = [branch for index in range(plan.shape.layers) for branch in builder.branches(index)]
         self._norm = builder.norm("model.norm", plan.shape.hidden)
-        head = embedding if plan.tied else builder.tensor("lm_head.weight", width)
+        head = builder.packed("model.embed_tokens.weight" if plan.tied else "lm_head.weight", width)
+        embedding: Weight = head if plan.tied else builder.tensor("model.embed_tokens.weight", width)
         self._embedding = AdaptedEmbedding(embedding, bank.embeddings)
         self._head = AdaptedHead(head, bank.head, bank.heads)
+        self._fused: tuple[KVCache, Ops, CpuDecoder | None] | None = None
         bank.base.add_ends(embedding, head)
         _refuse_leftovers(checkpoint, plan)
 
@@ -39,11 +43,20 @@ class Decoder:
         residual = self._embedding(tokens, step.slots)
         if self._scale != 1.0:
             residual *= self._scale
+        fused = self._fused_with(kv)
+        if fused is not None:
+            return residual, fused.run(residual, step.batch, step.segments)
         delta: Tensor | None = None
         for branch in self._branches:
             delta = branch(residual, delta, step, kv.layers, self._ops, self._dtype)
         assert delta is not None, "a decoder has at least one layer"
         return residual, delta
+
+    def _fused_with(self, kv: KVCache) -> CpuDecoder | None:
+        """The branches as one call, where the device has one; made anew where pages or ops are others than before."""
+        if self._fused is None or self._fused[0] is not kv or self._fused[1] is not self._ops:
+            self._fused = kv, self._ops, fuse(self._branches, kv.layers, self._ops, self._dtype)
+        return self._fused[2]
 
     def normed(self, residual: Tensor, delta: Tensor) -> Tensor:
         """Rows of `hidden` -> [rows, hidden], what the head reads. residual is changed in place."""
@@ -59,12 +72,15 @@ class Decoder:
 class _Builder:
     """Takes a plan's tensors from the checkpoint."""
 
-    def __init__(self, plan: Plan, checkpoint: Checkpoint, bank: LoraBank) -> None:
-        self._plan, self._checkpoint, self._bank = plan, checkpoint, bank
+    def __init__(self, plan: Plan, checkpoint: Checkpoint, bank: LoraBank, ops: Ops) -> None:
+        self._plan, self._checkpoint, self._bank, self._ops = plan, checkpoint, bank, ops
         self._angles: dict[str, Angles] = {}
 
     def tensor(self, name: str, shape: tuple[int, ...], dtype: torch.dtype | None = None) -> Tensor:
         return self._checkpoint.take(name, shape, dtype or self._bank.dtype, self._bank.device)
+
+    def packed(self, name: str, shape: tuple[int, ...]) -> Weight:
+        return self._ops.pack(self.tensor(name, shape))
 
     def norm(self, name: str, width: int) -> Norm:
         weight = self.tensor(f"{name}.weight", (width,), torch.float32)
@@ -118,7 +134,7 @@ class _Builder:
             return parts[0] if len(parts) == 1 else torch.cat(parts)
 
         bias = stacked("bias", ()) if linear.bias else None
-        weight = stacked("weight", (linear.inside,))
+        weight = self._ops.pack(stacked("weight", (linear.inside,)))
         self._bank.base.add_site(index, linear.site, tuple(out for _, out in linear.modules), weight, bias)
         return LoraLinear(weight, bias, self._bank.table(index, linear.site))
 

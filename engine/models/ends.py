@@ -9,6 +9,7 @@ from torch import Tensor
 from engine.adapters.bank import EmbeddingUpdate
 from engine.models.layers import Ops
 from kernels.adapter_table import AdapterTable
+from kernels.packed import Weight, rows_of
 from kernels.segments import Segments
 
 Slots = Sequence[int | None]
@@ -18,18 +19,18 @@ Slots = Sequence[int | None]
 class AdaptedEmbedding:
     """weight: [vocabulary, hidden]. updates: by slot, as they are when called."""
 
-    weight: Tensor
+    weight: Weight
     updates: Mapping[int, EmbeddingUpdate]
 
     def __call__(self, tokens: Tensor, slots: Slots) -> Tensor:
         """tokens: int64 [tokens]; slots: of each -> float32 [tokens, hidden]."""
-        rows = self.weight[tokens].float()
+        rows = rows_of(self.weight, tokens).float()
         for slot, places in _rows_of(slots, self.updates, tokens.device):
             rows[places] = self._updated(tokens[places], self.updates[slot])
         return rows
 
     def _updated(self, tokens: Tensor, update: EmbeddingUpdate) -> Tensor:
-        rows = (self.weight if update.weight is None else update.weight)[tokens].float()
+        rows = rows_of(self.weight if update.weight is None else update.weight, tokens).float()
         if update.gain is not None:
             rows *= update.gain
         return rows + update.scaling * (update.a[tokens].float() @ update.b.float())
@@ -39,7 +40,7 @@ class AdaptedEmbedding:
 class AdaptedHead:
     """weight: [vocabulary, hidden]. table: the pairs. replaced: whole heads by slot, as they are when called."""
 
-    weight: Tensor
+    weight: Weight
     table: AdapterTable
     replaced: Mapping[int, Tensor]
 

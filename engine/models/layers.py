@@ -9,6 +9,7 @@ from torch import Tensor
 
 from engine.models.rope import Angles
 from kernels.adapter_table import AdapterTable
+from kernels.packed import Weight
 from kernels.paging import Activation, AttentionRule, HeadNorms, PagedBatch, PageStore
 from kernels.segments import Segments
 
@@ -19,7 +20,8 @@ class Ops(Protocol):
     name: str
     chunk: int
 
-    def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor: ...
+    def pack(self, weight: Tensor) -> Weight: ...
+    def linear(self, x: Tensor, weight: Weight, bias: Tensor | None = None) -> Tensor: ...
     def add_norm(
         self, residual: Tensor, delta: Tensor | None, weight: Tensor, eps: float, dtype: torch.dtype
     ) -> Tensor: ...
@@ -52,7 +54,7 @@ class Step:
 class LoraLinear:
     """One fused GEMM and the adapters' update of it. weight: [out, in], bias: [out]."""
 
-    weight: Tensor
+    weight: Weight
     bias: Tensor | None
     table: AdapterTable
 

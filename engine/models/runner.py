@@ -3,6 +3,7 @@
 import os
 
 import torch
+from torch import Tensor
 
 from engine.adapters.bank import LoraBank
 from engine.cache.kv import KVCache
@@ -11,7 +12,6 @@ from engine.model_info import ModelInfo
 from engine.models.decoder import Decoder
 from engine.models.families import read_plan
 from engine.models.layers import Ops, Step
-from engine.models.rows import Rows
 from engine.models.weights import Checkpoint
 from engine.scheduling.sequence import Batch, Run
 from kernels.cpu.ops import cpu_ops
@@ -27,22 +27,19 @@ class Runner:
         self._model, self._ops = model, ops
 
     @torch.inference_mode()
-    def run(self, batch: Batch) -> Rows:
-        """Compute every run, storing its K/V."""
+    def run(self, batch: Batch) -> Tensor:
+        """Compute every run, storing its K/V. Returns float32 [rows of all runs, vocab], in their order."""
         step = self._step(batch)
         tokens = [token for run in batch.runs for token in run.tokens]
         assert len(tokens) == batch.tokens, "a run reaches past its sequence's tokens"
         residual, delta = self._model.hidden(torch.tensor(tokens, device=self.bank.device), step, self.kv)
-        pooled, rows = _rows(batch, pools=True), _rows(batch, pools=False)
-        hidden = residual.new_empty(0, self.info.hidden)
-        if pooled:
-            hidden = self._model.normed(residual[pooled], delta[pooled]).float()
+        rows = _rows(batch)
         if not rows:
-            return Rows(residual.new_empty(0, self.info.vocab_size), hidden)
+            return residual.new_empty(0, self.info.vocab_size)
         if len(rows) == len(tokens):
-            return Rows(self._model.logits(residual, delta, step.slots), hidden)
+            return self._model.logits(residual, delta, step.slots)
         last = torch.tensor(rows, device=self.bank.device)
-        return Rows(self._model.logits(residual[last], delta[last], [step.slots[row] for row in rows]), hidden)
+        return self._model.logits(residual[last], delta[last], [step.slots[row] for row in rows])
 
     def _step(self, batch: Batch) -> Step:
         runs, device = batch.runs, self.bank.device
@@ -68,13 +65,12 @@ class Runner:
         return [self.info.context_len if max(s.max_len, len(s.tokens)) > switch else 0 for s in sequences]
 
 
-def _rows(batch: Batch, *, pools: bool) -> list[int]:
-    """Which of the batch's tokens yield a row: of logits, or to be pooled."""
+def _rows(batch: Batch) -> list[int]:
+    """Which of the batch's tokens yield a row."""
     rows, end = list[int](), 0
     for run in batch.runs:
         end += run.length
-        if run.sequence.pools == pools:
-            rows += range(end - run.rows, end)
+        rows += range(end - run.rows, end)
     return rows
 
 
@@ -101,7 +97,7 @@ def load_runner(config: EngineConfig) -> Runner:
 
 def _ops(config: EngineConfig, threads: int) -> Ops:
     if config.device == "cpu":
-        return cpu_ops(threads, invariant=config.exact or config.invariant)
+        return cpu_ops(threads)
     from kernels.cuda_ops import CudaOps  # imports triton, which an engine without a GPU does without
 
     return CudaOps()

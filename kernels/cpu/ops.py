@@ -8,10 +8,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from kernels.adapter_table import AdapterTable
+from kernels.cpu.arena import Arena
 from kernels.cpu.build import BuildError, load_library
+from kernels.cpu.structs import PAGE_KINDS, CBatch, CBranch, CBuffers, CSegments
+from kernels.packed import Packed, Weight, block_bytes, empty_blocks
 from kernels.paging import Activation, AttentionRule, HeadNorms, PagedBatch, PageStore
 from kernels.segments import Segments
 from kernels.torch_ops import TorchOps
@@ -20,7 +22,9 @@ logger = logging.getLogger(__name__)
 
 _POINTER, _SIZE, _INT, _FLOAT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int, ctypes.c_float
 SIGNATURES = {
-    "veneer_linear": [*[_POINTER] * 4, *[_SIZE] * 3, _INT, _INT],
+    "veneer_linear": [*[_POINTER] * 4, *[_SIZE] * 3, _INT, _INT, _INT],
+    "veneer_pack": [_POINTER, _POINTER, _SIZE, _SIZE, _INT],
+    "veneer_decode": [_POINTER, _SIZE, *[_POINTER] * 3, _INT, _INT],
     "veneer_add_norm": [*[_POINTER] * 4, _SIZE, _SIZE, _FLOAT, _INT, _INT],
     "veneer_norm": [*[_POINTER] * 3, _SIZE, _SIZE, _FLOAT, _INT, _INT],
     "veneer_gate": [_POINTER, _POINTER, _SIZE, _SIZE, _INT, _INT, _INT],
@@ -29,30 +33,50 @@ SIGNATURES = {
     "veneer_attention": [*[_POINTER] * 9, *[_SIZE] * 7, _FLOAT, _FLOAT, _INT, _INT, _INT],
     "veneer_add_lora": [_POINTER, _POINTER, *[_SIZE] * 4, *[_POINTER] * 8, _INT, _INT],
 }
-PAGE_KINDS = {torch.float32: 0, torch.uint8: 1, torch.bfloat16: 2}  # as store.cpp numbers them
 
 
 class CpuOps:
     """Same contract as `kernels.torch_ops.TorchOps`.
 
-    invariant: GEMMs too are computed so that a row's result is the same, bit for bit, in any batch. Everything else
-    here always is. Tensors are contiguous, in float32 or bfloat16.
+    A row's result is the same, bit for bit, in any batch and on any number of threads. Tensors are contiguous, in
+    float32 or bfloat16.
     """
 
     name = "cpu"
     chunk = 16
 
-    def __init__(self, library: ctypes.CDLL, threads: int, *, invariant: bool) -> None:
-        self._threads, self._own_gemm = threads, invariant or not _has_bf16_gemm()
+    def __init__(self, library: ctypes.CDLL, threads: int) -> None:
+        self._threads, self._arena = threads, Arena()
         self._kernels = {name: _function(library, name) for name in SIGNATURES}
 
-    def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-        if not self._own_gemm:
-            return functional.linear(x, weight, bias)
-        y = x.new_empty(x.shape[0], weight.shape[0])
-        pointers = (_at(x), _at(weight), _at_or_none(bias), _at(y))
-        self._kernels["veneer_linear"](*pointers, *x.shape, weight.shape[0], _is_bf16(x), self._threads)
+    def pack(self, weight: Tensor) -> Weight:
+        if weight.dtype is not torch.bfloat16:
+            return weight
+        out, inside = weight.shape
+        blocks = empty_blocks(out, inside, self._arena.take(block_bytes(out, inside)))
+        self._kernels["veneer_pack"](_at(weight), _at(blocks), out, inside, self._threads)
+        return Packed(blocks, out, inside)
+
+    def linear(self, x: Tensor, weight: Weight, bias: Tensor | None = None) -> Tensor:
+        y, is_packed = x.new_empty(x.shape[0], weight.shape[0]), isinstance(weight, Packed)
+        held = weight.blocks if isinstance(weight, Packed) else weight
+        pointers = (_at(x), _at(held), _at_or_none(bias), _at(y))
+        sizes = (*x.shape, weight.shape[0])
+        self._kernels["veneer_linear"](*pointers, *sizes, is_packed, _is_bf16(x), self._threads)
         return y
+
+    def decode(
+        self,
+        branches: "ctypes.Array[CBranch]",
+        buffers: CBuffers,
+        batch: CBatch,
+        segments: CSegments,
+        dtype: torch.dtype,
+    ) -> None:
+        """Runs the branches of a `kernels.cpu.decoder.CpuDecoder`, which shapes the arguments."""
+        structs = map(ctypes.byref, (buffers, batch, segments))
+        is_bf16 = dtype is torch.bfloat16
+        self._kernels["veneer_decode"](branches, len(branches), *structs, is_bf16, self._threads)
 
     def add_norm(
         self, residual: Tensor, delta: Tensor | None, weight: Tensor, eps: float, dtype: torch.dtype
@@ -94,7 +118,7 @@ class CpuOps:
         pointers = (_at(q), _at(out), *_pages_at(pages))
         places = (_at(batch.positions), _at(batch.run_starts), _at(batch.page_table))
         sizes = (*batch.page_table.shape, q.shape[1], *_page_sizes(pages), rule.window or 0)
-        kinds = (_is_bf16(pages.k), _is_bf16(out))
+        kinds = (PAGE_KINDS[pages.k.dtype], _is_bf16(out))
         self._kernels["veneer_attention"](
             *pointers, *places, *sizes, rule.scale, rule.cap or 0.0, *kinds, self._threads
         )
@@ -107,10 +131,10 @@ class CpuOps:
         self._kernels["veneer_add_lora"](_at(y), _at(x), *sizes, *grouping, *weights, _is_bf16(y), self._threads)
 
 
-def cpu_ops(threads: int, *, invariant: bool, folder: Path | None = None) -> CpuOps | TorchOps:
+def cpu_ops(threads: int, folder: Path | None = None) -> CpuOps | TorchOps:
     """The compiled kernels, or torch's ops with one warning where they cannot be compiled."""
     try:
-        return CpuOps(load_library(folder), threads, invariant=invariant)
+        return CpuOps(load_library(folder), threads)
     except BuildError as error:
         logger.warning("CPU kernels are off and the engine is several times slower, because %s", error)
         return TorchOps()
@@ -121,11 +145,6 @@ def _function(library: ctypes.CDLL, name: str) -> Callable[..., None]:
     function.argtypes, function.restype = SIGNATURES[name], None
     kernel: Callable[..., None] = function
     return kernel
-
-
-def _has_bf16_gemm() -> bool:
-    """Without AVX-512 torch multiplies bf16 matrices one element at a time."""
-    return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def _at(tensor: Tensor) -> int:

@@ -28,7 +28,7 @@ def kernel_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def cpu_ops(kernel_folder: Path) -> CpuOps:
-    return CpuOps(load_library(kernel_folder), 2, invariant=True)
+    return CpuOps(load_library(kernel_folder), 2)
 
 
 @pytest.fixture(params=["cpu", "torch"])

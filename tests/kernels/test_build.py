@@ -21,7 +21,7 @@ def test_without_a_compiler_there_is_one_warning_and_torch(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
     with caplog.at_level(logging.WARNING):
-        assert isinstance(ops.cpu_ops(1, invariant=False, folder=tmp_path), TorchOps)
+        assert isinstance(ops.cpu_ops(1, tmp_path), TorchOps)
     assert len(caplog.records) == 1
     assert "no C++ compiler" in caplog.text
     assert "apt-get install g++" in caplog.text

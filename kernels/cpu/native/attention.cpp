@@ -7,10 +7,9 @@
 // One task is a few consecutive tokens of one run and one K/V head: its keys are decoded once, sixteen at a time, for
 // every query row that shares them. Softmax is online. A row visits its keys in the order of their positions, in tiles
 // that depend on position alone, so neither the batch nor the cut into chunks changes its result by a bit.
-#include <algorithm>
-#include <vector>
+#include "attention.h"
 
-#include "vec.h"
+#include <algorithm>
 
 namespace {
 
@@ -19,15 +18,16 @@ constexpr int MAX_ROWS = 48;  // query rows of a task: (tokens x heads of a grou
 constexpr float NEVER = -INFINITY;
 
 struct Geometry {
-    const int32_t *positions, *run_starts, *page_table;
-    int64_t runs, table_width, q_heads, kv_heads, dim, page_size;
-    float scale, cap;  // cap 0: none
-    int64_t window;    // 0: none
+    const Pages &pages;
+    const Batch &batch;
+    const Rule &rule;
+    int64_t q_heads, dim, page_size;
 };
 
-template <class P> struct Pages {
+// Pages of element type P.
+template <class P> struct Planes {
     const P *k, *v;
-    const float *k_scale, *v_scale;  // null but for e3m4 pages
+    const float *k_scale, *v_scale;
 };
 
 struct Task { int32_t run, first, count, kv_head; };
@@ -112,7 +112,7 @@ void rows_of_tile(Scratch &s, const Geometry &g, int row, f32x16 k_scale, f32x16
     scores<R>(s, row, g.dim, score);
     for (int r = 0; r < R; r++) {
         f32x16 scaled = score[r] * k_scale;
-        if (g.cap > 0.0f) scaled = soft_cap(scaled, g.cap);
+        if (g.rule.cap > 0.0f) scaled = soft_cap(scaled, g.rule.cap);
         fold(s, row + r, scaled, v_scale, s.from[row + r] - base, std::min(s.seen[row + r] - base, width));
     }
     int64_t d = 0;
@@ -140,8 +140,8 @@ int start(Scratch &s, const Geometry &g, const float *q, const Task &task, int64
             const float *from = q + (t * g.q_heads + task.kv_head * group + h) * g.dim;
             std::copy(from, from + g.dim, s.q[row]);
             std::fill(s.out[row], s.out[row] + MAX_DIM, 0.0f);
-            s.best[row] = NEVER, s.total[row] = 0.0f, s.seen[row] = g.positions[t] + 1;
-            s.from[row] = g.window > 0 ? int(std::max<int64_t>(0, s.seen[row] - g.window)) : 0;
+            s.best[row] = NEVER, s.total[row] = 0.0f, s.seen[row] = g.batch.positions[t] + 1;
+            s.from[row] = g.rule.window > 0 ? int(std::max<int64_t>(0, s.seen[row] - g.rule.window)) : 0;
         }
     return row;
 }
@@ -153,20 +153,20 @@ int tile_of(int position, int64_t page_size) {
 }
 
 template <class P, class T>
-void attend(Scratch &s, const Geometry &g, const Pages<P> &pages, const float *q, T *out, const Task &task) {
-    const int64_t group = g.q_heads / g.kv_heads;
+void attend(Scratch &s, const Geometry &g, const Planes<P> &planes, const float *q, T *out, const Task &task) {
+    const int64_t group = g.q_heads / g.pages.kv_heads;
     const int rows = start(s, g, q, task, group), length = s.seen[rows - 1];
-    const int32_t *table = g.page_table + task.run * g.table_width;
+    const int32_t *table = g.batch.page_table + task.run * g.batch.table_width;
     for (int base = tile_of(s.from[0], g.page_size); base < length;) {
         const int64_t at = base % g.page_size;
-        const int64_t head = int64_t(table[base / g.page_size]) * g.kv_heads + task.kv_head;
+        const int64_t head = int64_t(table[base / g.page_size]) * g.pages.kv_heads + task.kv_head;
         const int whole = int(std::min<int64_t>(LANES, g.page_size - at));
         const int width = std::min(whole, length - base);
-        decode_tile(s, g, pages.k + head * g.dim * g.page_size + at, pages.v + (head * g.page_size + at) * g.dim, width);
-        f32x16 k_scale = all(g.scale), v_scale = all(1.0f);
-        if (pages.k_scale) {
-            k_scale *= E3M4_UNIT * load(pages.k_scale + head * g.page_size + at, width);
-            v_scale = E3M4_UNIT * load(pages.v_scale + head * g.page_size + at, width);
+        decode_tile(s, g, planes.k + head * g.dim * g.page_size + at, planes.v + (head * g.page_size + at) * g.dim, width);
+        f32x16 k_scale = all(g.rule.scale), v_scale = all(1.0f);
+        if (planes.k_scale) {
+            k_scale *= E3M4_UNIT * load(planes.k_scale + head * g.page_size + at, width);
+            v_scale = E3M4_UNIT * load(planes.v_scale + head * g.page_size + at, width);
         }
         tile(s, g, rows, k_scale, v_scale, base, width);
         base += whole;
@@ -178,47 +178,64 @@ void attend(Scratch &s, const Geometry &g, const Pages<P> &pages, const float *q
     }
 }
 
-std::vector<Task> tasks_of(const Geometry &g) {
-    const int per_task = int(std::max<int64_t>(1, MAX_ROWS / (g.q_heads / g.kv_heads)));
-    std::vector<Task> tasks;
-    for (int32_t run = 0; run < g.runs; run++)
-        for (int first = g.run_starts[run]; first < g.run_starts[run + 1]; first += per_task)
-            for (int32_t head = 0; head < g.kv_heads; head++)
-                tasks.push_back({run, first, std::min(per_task, g.run_starts[run + 1] - first), head});
-    return tasks;
-}
+struct Tasks {
+    const Geometry &g;
+    const int per_task = int(std::max<int64_t>(1, MAX_ROWS / (g.q_heads / g.pages.kv_heads)));
 
-template <class P, class T>
-void attend_all(const Geometry &g, const Pages<P> &pages, const float *q, T *out, int threads) {
-    const std::vector<Task> tasks = tasks_of(g);
-#pragma omp parallel num_threads(threads) if (tasks.size() > 1)
-    {
-        Scratch scratch;
-#pragma omp for schedule(dynamic, 1)
-        for (size_t i = 0; i < tasks.size(); i++) attend(scratch, g, pages, q, out, tasks[i]);
+    int64_t of(int32_t run) const {
+        const int length = g.batch.run_starts[run + 1] - g.batch.run_starts[run];
+        return (length + per_task - 1) / per_task * g.pages.kv_heads;
     }
-}
 
-template <class P>
-void attend_to(const Geometry &g, const void *k, const void *v, const float *k_scale, const float *v_scale,
-               const float *q, void *out, bool out_is_bf16, int threads) {
-    const Pages<P> pages{static_cast<const P *>(k), static_cast<const P *>(v), k_scale, v_scale};
-    if (out_is_bf16) return attend_all(g, pages, q, static_cast<bf16 *>(out), threads);
-    attend_all(g, pages, q, static_cast<float *>(out), threads);
+    int64_t count() const {
+        int64_t total = 0;
+        for (int32_t run = 0; run < g.batch.runs; run++) total += of(run);
+        return total;
+    }
+
+    // The i-th, for rising i: `run` and `before`, its tasks' first, are where the last search ended.
+    Task at(int64_t i, int32_t &run, int64_t &before) const {
+        while (i - before >= of(run)) before += of(run++);
+        const int first = g.batch.run_starts[run] + int((i - before) / g.pages.kv_heads) * per_task;
+        return {run, first, std::min(per_task, g.batch.run_starts[run + 1] - first), int32_t((i - before) % g.pages.kv_heads)};
+    }
+};
+
+template <class P, class T> void attend_all(const Geometry &g, const float *q, T *out, const Team &team) {
+    const Planes<P> planes{static_cast<const P *>(g.pages.k), static_cast<const P *>(g.pages.v), g.pages.k_scale,
+                           g.pages.v_scale};
+    const Tasks tasks{g};
+    Scratch scratch;
+    int32_t run = 0;
+    int64_t before = 0;
+    team.share(tasks.count(), [&](int64_t i) { attend(scratch, g, planes, q, out, tasks.at(i, run, before)); });
 }
 
 }  // namespace
 
+template <class T>
+void attention(const float *q, T *out, int64_t q_heads, const Pages &pages, const Batch &batch, const Rule &rule,
+               const Team &team) {
+    const Geometry g{pages, batch, rule, q_heads, pages.dim, pages.page_size};
+    if (pages.kind == E3M4) return attend_all<e3m4>(g, q, out, team);
+    if (pages.kind == BF16) return attend_all<bf16>(g, q, out, team);
+    attend_all<float>(g, q, out, team);
+}
+
+template void attention<bf16>(const float *, bf16 *, int64_t, const Pages &, const Batch &, const Rule &, const Team &);
+template void attention<float>(const float *, float *, int64_t, const Pages &, const Batch &, const Rule &, const Team &);
+
 // q: float32 [tokens, q_heads, dim]; out: [tokens, q_heads, dim], bf16 or float32. Shapes of pages: kernels/paging.py.
-// pages_are_bf16: where they have no scales and are not float32.
-extern "C" void veneer_attention(const float *q, void *out, const void *k, const void *v, const float *k_scale,
-                                 const float *v_scale, const int32_t *positions, const int32_t *run_starts,
-                                 const int32_t *page_table, int64_t runs, int64_t table_width, int64_t q_heads,
-                                 int64_t kv_heads, int64_t dim, int64_t page_size, int64_t window, float scale,
-                                 float cap, int pages_are_bf16, int out_is_bf16, int threads) {
-    const Geometry g{positions, run_starts, page_table, runs,  table_width, q_heads,
-                     kv_heads,  dim,        page_size,  scale, cap,         window};
-    if (k_scale) return attend_to<e3m4>(g, k, v, k_scale, v_scale, q, out, out_is_bf16, threads);
-    if (pages_are_bf16) return attend_to<bf16>(g, k, v, nullptr, nullptr, q, out, out_is_bf16, threads);
-    attend_to<float>(g, k, v, nullptr, nullptr, q, out, out_is_bf16, threads);
+extern "C" void veneer_attention(const float *q, void *out, void *k, void *v, float *k_scale, float *v_scale,
+                                 const int32_t *positions, const int32_t *run_starts, const int32_t *page_table,
+                                 int64_t runs, int64_t table_width, int64_t q_heads, int64_t kv_heads, int64_t dim,
+                                 int64_t page_size, int64_t window, float scale, float cap, int kind, int out_is_bf16,
+                                 int threads) {
+    const Pages pages{k, v, k_scale, v_scale, kv_heads, dim, page_size, PageKind(kind)};
+    const Batch batch{positions, nullptr, nullptr, run_starts, page_table, runs, table_width, run_starts[runs]};
+    const Rule rule{scale, cap, window};
+    with_team(runs * kv_heads > 1 ? threads : 1, [&](const Team &team) {
+        if (out_is_bf16) return attention(q, static_cast<bf16 *>(out), q_heads, pages, batch, rule, team);
+        attention(q, static_cast<float *>(out), q_heads, pages, batch, rule, team);
+    });
 }

@@ -3,6 +3,8 @@
 //
 // One task is one (chunk, slice): it alone writes its rows and columns, so nothing is atomic and the result does not
 // depend on threads, on the other chunks, or on where in a chunk a token sits.
+#include "lora.h"
+
 #include <vector>
 
 #include "dot.h"
@@ -65,64 +67,59 @@ void tile(const float *x, int64_t in, const W *a, const W *b, int64_t rank, int6
 template <class W> struct Call {
     W *y;
     const W *x;
-    int64_t y_stride, in, chunks, slices;
-    const int32_t *order, *slots, *starts, *lengths, *ranks, *out_offsets;
-    const int64_t *pointers;
-    const float *scalings;
+    int64_t y_stride, in;
+    const Table &table;
+    const Segments &segments;
 };
 
 template <class W> void run_task(const Call<W> &c, int64_t chunk, int64_t slice, std::vector<float> &scratch) {
-    const int64_t entry = int64_t(c.slots[chunk]) * c.slices + slice, rank = c.ranks[entry];
+    const int64_t entry = int64_t(c.segments.slots[chunk]) * c.table.slices + slice, rank = c.table.ranks[entry];
     if (rank == 0) return;
-    const W *a = reinterpret_cast<const W *>(c.pointers[entry * 4]);
-    const W *b = reinterpret_cast<const W *>(c.pointers[entry * 4 + 1]);
-    const Columns columns{reinterpret_cast<const float *>(c.pointers[entry * 4 + 2]),
-                          reinterpret_cast<const float *>(c.pointers[entry * 4 + 3])};
-    const int64_t column = c.out_offsets[slice], out = c.out_offsets[slice + 1] - column;
+    const W *a = reinterpret_cast<const W *>(c.table.pointers[entry * 4]);
+    const W *b = reinterpret_cast<const W *>(c.table.pointers[entry * 4 + 1]);
+    const Columns columns{reinterpret_cast<const float *>(c.table.pointers[entry * 4 + 2]),
+                          reinterpret_cast<const float *>(c.table.pointers[entry * 4 + 3])};
+    const int64_t column = c.table.out_offsets[slice], out = c.table.out_offsets[slice + 1] - column;
     scratch.resize(TILE * (c.in + rank));
     float *x = scratch.data(), *h = x + TILE * c.in;
-    for (int32_t done = 0; done < c.lengths[chunk];) {
-        const int count = c.lengths[chunk] - done >= TILE ? TILE : 1;
+    for (int32_t done = 0; done < c.segments.lengths[chunk];) {
+        const int count = c.segments.lengths[chunk] - done >= TILE ? TILE : 1;
         W *y[TILE];
         for (int t = 0; t < count; t++) {
-            const int64_t row = c.order[c.starts[chunk] + done + t];
+            const int64_t row = c.segments.order[c.segments.starts[chunk] + done + t];
             y[t] = c.y + row * c.y_stride + column;
             for (int64_t i = 0; i < c.in; i++) x[t * c.in + i] = to_float(c.x[row * c.in + i]);
         }
         const bool is_changed = columns.gain || columns.shift;
         auto add = count == TILE ? (is_changed ? tile<TILE, true, W> : tile<TILE, false, W>)
                                  : (is_changed ? tile<1, true, W> : tile<1, false, W>);
-        add(x, c.in, a, b, rank, out, c.scalings[entry], columns, y, h);
+        add(x, c.in, a, b, rank, out, c.table.scalings[entry], columns, y, h);
         done += count;
     }
 }
 
-template <class W> void run(const Call<W> &c, int threads) {
-#pragma omp parallel num_threads(threads) if (c.chunks * c.slices > 1)
-    {
-        std::vector<float> scratch;
-#pragma omp for schedule(dynamic, 1)
-        for (int64_t i = 0; i < c.chunks * c.slices; i++) run_task(c, i / c.slices, i % c.slices, scratch);
-    }
-}
-
-template <class W>
-void start(void *y, const void *x, int64_t y_stride, int64_t in, int64_t chunks, int64_t slices, const int32_t *order,
-           const int32_t *slots, const int32_t *starts, const int32_t *lengths, const int32_t *ranks,
-           const int32_t *out_offsets, const int64_t *pointers, const float *scalings, int threads) {
-    run(Call<W>{static_cast<W *>(y), static_cast<const W *>(x), y_stride, in, chunks, slices, order, slots, starts,
-                lengths, ranks, out_offsets, pointers, scalings},
-        threads);
-}
-
 }  // namespace
+
+template <class T>
+void add_lora(T *y, const T *x, int64_t out, int64_t in, const Table &table, const Segments &segments, const Team &team) {
+    const Call<T> call{y, x, out, in, table, segments};
+    static thread_local std::vector<float> scratch;
+    team.share(segments.chunks * table.slices,
+               [&](int64_t i) { run_task(call, i / table.slices, i % table.slices, scratch); });
+}
+
+template void add_lora<bf16>(bf16 *, const bf16 *, int64_t, int64_t, const Table &, const Segments &, const Team &);
+template void add_lora<float>(float *, const float *, int64_t, int64_t, const Table &, const Segments &, const Team &);
 
 // y: [tokens, y_stride], x: [tokens, in], both bf16 or both float32, as the weights. Tables: kernels/adapter_table.py.
 extern "C" void veneer_add_lora(void *y, const void *x, int64_t y_stride, int64_t in, int64_t chunks, int64_t slices,
                                 const int32_t *order, const int32_t *slots, const int32_t *starts,
                                 const int32_t *lengths, const int32_t *ranks, const int32_t *out_offsets,
                                 const int64_t *pointers, const float *scalings, int is_bf16, int threads) {
-    auto call = is_bf16 ? start<bf16> : start<float>;
-    call(y, x, y_stride, in, chunks, slices, order, slots, starts, lengths, ranks, out_offsets, pointers, scalings,
-         threads);
+    const Table table{ranks, out_offsets, pointers, scalings, slices};
+    const Segments segments{order, slots, starts, lengths, chunks};
+    with_team(chunks * slices > 1 ? threads : 1, [&](const Team &team) {
+        if (is_bf16) return add_lora(static_cast<bf16 *>(y), static_cast<const bf16 *>(x), y_stride, in, table, segments, team);
+        add_lora(static_cast<float *>(y), static_cast<const float *>(x), y_stride, in, table, segments, team);
+    });
 }
