@@ -3,7 +3,6 @@
 import os
 
 import torch
-from torch import Tensor
 
 from engine.adapters.bank import LoraBank
 from engine.cache.kv import KVCache
@@ -12,6 +11,7 @@ from engine.model_info import ModelInfo
 from engine.models.decoder import Decoder
 from engine.models.families import read_plan
 from engine.models.layers import Ops, Step
+from engine.models.rows import Rows
 from engine.models.weights import Checkpoint
 from engine.scheduling.sequence import Batch, Run
 from kernels.cpu.ops import cpu_ops
@@ -27,19 +27,22 @@ class Runner:
         self._model, self._ops = model, ops
 
     @torch.inference_mode()
-    def run(self, batch: Batch) -> Tensor:
-        """Compute every run, storing its K/V. Returns float32 [rows of all runs, vocab], in their order."""
+    def run(self, batch: Batch) -> Rows:
+        """Compute every run, storing its K/V."""
         step = self._step(batch)
         tokens = [token for run in batch.runs for token in run.tokens]
         assert len(tokens) == batch.tokens, "a run reaches past its sequence's tokens"
         residual, delta = self._model.hidden(torch.tensor(tokens, device=self.bank.device), step, self.kv)
-        rows = _rows(batch)
+        pooled, rows = _rows(batch, pools=True), _rows(batch, pools=False)
+        hidden = residual.new_empty(0, self.info.hidden)
+        if pooled:
+            hidden = self._model.normed(residual[pooled], delta[pooled]).float()
         if not rows:
-            return residual.new_empty(0, self.info.vocab_size)
+            return Rows(residual.new_empty(0, self.info.vocab_size), hidden)
         if len(rows) == len(tokens):
-            return self._model.logits(residual, delta, step.slots)
+            return Rows(self._model.logits(residual, delta, step.slots), hidden)
         last = torch.tensor(rows, device=self.bank.device)
-        return self._model.logits(residual[last], delta[last], [step.slots[row] for row in rows])
+        return Rows(self._model.logits(residual[last], delta[last], [step.slots[row] for row in rows]), hidden)
 
     def _step(self, batch: Batch) -> Step:
         runs, device = batch.runs, self.bank.device
@@ -65,12 +68,13 @@ class Runner:
         return [self.info.context_len if max(s.max_len, len(s.tokens)) > switch else 0 for s in sequences]
 
 
-def _rows(batch: Batch) -> list[int]:
-    """Which of the batch's tokens yield a row."""
+def _rows(batch: Batch, *, pools: bool) -> list[int]:
+    """Which of the batch's tokens yield a row: of logits, or to be pooled."""
     rows, end = list[int](), 0
     for run in batch.runs:
         end += run.length
-        rows += range(end - run.rows, end)
+        if run.sequence.pools == pools:
+            rows += range(end - run.rows, end)
     return rows
 
 
