@@ -20,6 +20,7 @@ from engine.core import Engine
 from engine.decoding.tokenizer import Tokenizer, TokenizerError
 from engine.logs import set_up_logs
 from engine.metering.journal import Journal, JournalError
+from engine.metering.spans import spans_from_environment
 from engine.model_info import ModelInfo
 from engine.models.runner import Runner, load_runner
 from engine.models.weights import ModelError
@@ -61,7 +62,7 @@ def _server(config: EngineConfig) -> Server:
     limits = Limits(
         info.vocab_size, info.context_len, config.kv_pool_tokens, config.max_rank, info.switch_len, config.max_running
     )
-    engine = Engine(config, limits, runner, tokenizer, adapters, journal)
+    engine = Engine(config, limits, runner, tokenizer, adapters, journal, spans=spans_from_environment())
     if config.metrics_port:
         engine.metrics.serve(config.metrics_port)
     description = _description(config, info, journal)

@@ -15,18 +15,21 @@ from engine.choice import Choice, Taken
 from engine.config import EngineConfig
 from engine.decoding.constraint import Constraint, ConstraintRefused
 from engine.decoding.logprobs import Scored
+from engine.gauges import Gauges
 from engine.harvest import Harvest, Pick, harvest
 from engine.intake import Intake, Texts
 from engine.metering.costing import run_weight, split_step
 from engine.metering.journal import Journal
-from engine.metering.metrics import GAUGE_SECONDS, Metrics, Reading
+from engine.metering.metrics import Metrics
+from engine.metering.spans import Spans
 from engine.models.rows import Rows
 from engine.protocol import EngineError, Event, FinishReason, Generate, Grammar, Usage
 from engine.request import Request
 from engine.scheduling.admission import Limits, refusal
 from engine.scheduling.overload import Line, ServiceRate, Shedding
 from engine.scheduling.scheduler import Scheduler
-from engine.scheduling.sequence import Batch, Run
+from engine.scheduling.sequence import Batch, Run, Sequence
+from engine.speculation.speculator import Speculator
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +48,8 @@ class Engine:
     No event leaves `step` before the journal has what it says. Each accepted request ends exactly once: by a
     `TokenEvent` with a finish reason, or by an `EngineError`, either one with the usage that is in the journal.
     constraints: what holds a choice to its grammar, raising ConstraintRefused; None: requests with one are refused.
-    clock: seconds, for deadlines and metrics.
+    spans: where each request's way is told; None: nowhere.
+    speculator: drafts tokens ahead; None: every token takes a step. clock: seconds, for deadlines and metrics.
     """
 
     def __init__(
@@ -58,6 +62,8 @@ class Engine:
         journal: Journal,
         *,
         constraints: Callable[[Grammar], Constraint] | None = None,
+        speculator: Speculator | None = None,
+        spans: Spans | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.metrics = Metrics()
@@ -78,13 +84,14 @@ class Engine:
             step_tokens=config.step_tokens,
             max_running=config.max_running,
         )
-        self._clock = clock
+        self._clock, self._spans = clock, spans
+        self._speculator = speculator or Speculator(None)
         self._shedding, self._rate = Shedding(config.max_waiting, config.max_waiting_per_tenant), ServiceRate()
         self._live: dict[str, Request] = {}
         self._events: list[Event] = []
         self._journal_fails = False
         self._is_draining = False
-        self._gauges_read_at = -GAUGE_SECONDS
+        self._gauges = Gauges(self.metrics, self._scheduler, adapters)
         self._last_step_was_empty = True
 
     @property
@@ -120,7 +127,7 @@ class Engine:
             if batch.runs:
                 self._work(batch)
         events = self._commit()
-        self._read_gauges()
+        self._gauges.read(self._clock(), is_idle=self.is_idle)
         return events
 
     def drain(self) -> None:
@@ -144,6 +151,8 @@ class Engine:
         assert known == {sequence for request in self._live.values() for sequence in request.sequences}
         assert {sequence.request_id for sequence in known} == self._live.keys()
         assert self._live.keys() == self._journal.open_requests.keys()
+        if self._spans:
+            self._spans.check_integrity(set(self._live))
 
     def _unjournalable(self, request: Generate) -> EngineError | None:
         if self._journal.knows(request.request_id):
@@ -172,6 +181,8 @@ class Engine:
             return EngineError(asked.request_id, code="invalid_grammar", message=str(refused), param="grammar")
         self._live[asked.request_id] = request
         self._journal.start(asked.request_id, asked.tenant, adapter.version if adapter else None)
+        if self._spans:
+            self._spans.accepted(asked)
         self._scheduler.add(request.lead)
         if adapter is not None:
             self._adapters.prefetch(adapter)
@@ -183,11 +194,16 @@ class Engine:
         begun = time.perf_counter_ns()
         got, failure = Harvest(), None
         try:
+            batch = self._scheduler.widen(batch, self._speculator.drafts(batch, self._seed_of))
             got = harvest(batch, self._model.run(batch), self._live)
         except Exception as error:  # one batch fails, the engine does not
             failure = error
-        self._share_out(batch, time.perf_counter_ns() - begun)
+        step_ns = time.perf_counter_ns() - begun
+        self._share_out(batch, step_ns)
+        if self._spans:
+            self._spans.stepped(batch)
         if failure is None:
+            self._speculator.learn(batch, got.came, step_ns / 1e9, self.metrics.drafted)
             self._finish(batch, got)
         else:
             self._fail_batch(batch, failure)
@@ -196,6 +212,8 @@ class Engine:
         self.metrics.batch_tokens.observe(batch.tokens)
         self.metrics.batch_sequences.observe(len(batch.runs))
         now = self._clock()
+        if self._spans:
+            self._spans.stepping(batch)
         for request in [self._live[run.sequence.request_id] for run in batch.runs]:
             if request.started_at is None:
                 request.started_at = now
@@ -211,10 +229,13 @@ class Engine:
             self._live[run.sequence.request_id].device_ns += share
             self.metrics.device_time(run.sequence.tenant, share / 1e9)
 
+    def _seed_of(self, sequence: Sequence) -> int:
+        return self._live[sequence.request_id].running[sequence].seed
+
     def _finish(self, batch: Batch, got: Harvest) -> None:
         now = self._clock()
         for run in batch.runs:
-            run.sequence.computed_len += run.length
+            run.sequence.computed_len += run.length - len(run.draft)
         for request, why in got.refused.items():
             self._fail(request, "invalid_grammar", why, permanent=True, param="grammar")
         for request in got.broken.keys() - got.refused.keys():
@@ -222,8 +243,10 @@ class Engine:
         self._read_prompts(got)
         self._fork_choices(got)
         for pick in got.picks:
-            if pick.request.request_id in self._live:
+            if pick.request.request_id in self._live and pick.choice.reason is None:
                 self._append(pick, now)
+        for run in [run for run in batch.runs if run.draft]:
+            self._scheduler.narrow(run.sequence)
         for request, runs in got.searches.items():
             if request.request_id in self._live:
                 self._search_on(request, runs)
@@ -261,7 +284,9 @@ class Engine:
             self._fail_broken(request)
             return
         self._time_token(choice, request, now)
-        if pick.run.length > 1:
+        # The drafted tokens before it have stood, so their K/V do.
+        choice.sequence.computed_len += pick.drafted > 0
+        if pick.run.length - len(pick.run.draft) > 1:
             self._scheduler.remember(choice.sequence)
         request.completion_tokens += 1
         self._scheduler.charge_sampled(choice.sequence)
@@ -285,7 +310,7 @@ class Engine:
             self._events.append(token_event(request, choice, taken, tokens, scored, self._piece))
         if taken.reason is not None:
             if request.running.pop(choice.sequence, None) is not None:
-                self._scheduler.end(choice.sequence, keep_pages=True)
+                self._let_go(choice.sequence, keep_pages=True)
             if all(each.reason is not None for each in request.choices):
                 self._conclude(request, taken.reason)
 
@@ -317,13 +342,19 @@ class Engine:
         usage = request.usage
         del self._live[request.request_id]
         for sequence in request.sequences:
-            self._scheduler.end(sequence, keep_pages=keep_pages)
+            self._let_go(sequence, keep_pages=keep_pages)
         self._journal.end(request.request_id, usage, reason)
         request.log_end(usage, reason)
+        if self._spans:
+            self._spans.ended(request.request_id, reason, usage)
         self.metrics.ended(reason, usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens)
         if request.has_run:
             self._rate.served()
         return usage
+
+    def _let_go(self, sequence: Sequence, *, keep_pages: bool) -> None:
+        self._scheduler.end(sequence, keep_pages=keep_pages)
+        self._speculator.forget(sequence)
 
     def _fail_batch(self, batch: Batch, error: Exception) -> None:
         requests = {run.sequence.request_id: None for run in batch.runs}
@@ -345,24 +376,6 @@ class Engine:
         for request in [r for r in self._live.values() if r.deadline is not None and r.deadline <= now]:
             message = f"the request did not end within its deadline_s of {request.deadline_s:g} s"
             self._fail(request, "deadline_exceeded", message, permanent=False)
-
-    def _read_gauges(self) -> None:
-        now = self._clock()
-        if now < self._gauges_read_at + GAUGE_SECONDS and not self.is_idle:
-            return
-        self._gauges_read_at = now
-        scheduler, adapters = self._scheduler, self._adapters
-        self.metrics.preempted(scheduler.preemptions)
-        self.metrics.read(
-            Reading(
-                running=len(scheduler.running),
-                waiting=scheduler.waiting_count,
-                pages=scheduler.pages,
-                slots_in_use=adapters.slots_in_use,
-                slots=adapters.slots,
-                adapters=adapters.tiers,
-            )
-        )
 
     def _commit(self) -> list[Event]:
         """Journal first, then let the events go. A disk that refuses stops the engine's clock; it forgets nothing."""

@@ -140,6 +140,7 @@ class Generate(msgspec.Struct, tag="generate", frozen=True):
     tenant_weight: the tenant's share of the service, 0.01 to 100. deadline_s: seconds from its arrival at the engine;
     what has not ended by then ends with the error `deadline_exceeded`. None: no deadline.
     pooling: no text is made; the last event carries the prompt's embedding. sampling.max_tokens is 0 then.
+    traceparent: W3C trace context of the gateway's span, for the engine's own.
     """
 
     request_id: str
@@ -151,6 +152,7 @@ class Generate(msgspec.Struct, tag="generate", frozen=True):
     tenant_weight: float = 1.0
     deadline_s: float | None = None
     pooling: Literal["mean", "last"] | None = None
+    traceparent: str | None = None
 
 
 class Abort(msgspec.Struct, tag="abort", frozen=True):

@@ -25,6 +25,7 @@ from engine.core import Engine
 from engine.decoding.sampler import Draw, sample
 from engine.decoding.text_stream import TextStream
 from engine.metering.journal import Journal
+from engine.metering.spans import Spans
 from engine.models.rows import Rows
 from engine.protocol import AdapterRef, Description, Generate, Prepare, Sampling
 from engine.scheduling.admission import Limits
@@ -157,6 +158,7 @@ def toy_engine(
     load: Callable[[AdapterRef], Weights] = toy_load,
     clock: Callable[[], float] = time.monotonic,
     switch_len: int | None = None,
+    spans: Spans | None = None,
 ) -> Toy:
     config = EngineConfig(
         model=home,
@@ -175,7 +177,7 @@ def toy_engine(
     model = ToyModel(bank, page_size)
     adapters = AdapterPool(bank, adapter_slots, load, host_bytes)
     limits = Limits(VOCAB, CONTEXT_LEN, kv_pool_tokens, config.max_rank, switch_len, max_running)
-    engine = Engine(config, limits, model, ToyTexts(), adapters, journal, clock=clock)
+    engine = Engine(config, limits, model, ToyTexts(), adapters, journal, spans=spans, clock=clock)
     return Toy(engine, model, adapters, journal, config)
 
 

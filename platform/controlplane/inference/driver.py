@@ -19,6 +19,7 @@ from controlplane.inference.resources import Door
 from controlplane.inference.run import Run
 from controlplane.inference.settlement import Ended, settle_request
 from controlplane.quotas.services import release_hold
+from controlplane.tracing import Noted
 from engine.protocol import Generate, TokenEvent, Usage
 from tenants.sql import run_async
 
@@ -41,8 +42,11 @@ async def drive(door: Door, order: Order, run: Run, first_index: int, weight: fl
     """What the prompt used; None where it never ran, or where only the journal knows. A failure breaks the run off.
 
     Its hold is there, and ends here or by the journal."""
+    values = {"model": order.account.model, "adapter_version": order.account.adapter_version_id}
+    names = {"request_id": order.request_id, "tenant": order.principal.tenant_id}
     try:
-        return await _generate_and_settle(door, order, run, first_index, weight)
+        with door.tracing.span("door.generate", **names, **values) as span:
+            return await _generate_and_settle(door, order, run, first_index, weight, span)
     except EngineGone as gone:
         log.warning("%s: %s; its hold waits for the journal", order.request_id, gone)
         run.break_off(engine_gone())
@@ -61,13 +65,15 @@ def database_away() -> ApiError:
     return Unavailable("The database is away: send the request again.", code="database_unavailable")
 
 
-async def _generate_and_settle(door: Door, order: Order, run: Run, first_index: int, weight: float) -> Usage | None:
+async def _generate_and_settle(
+    door: Door, order: Order, run: Run, first_index: int, weight: float, span: Noted
+) -> Usage | None:
     started_at = datetime.now(UTC)
     if run.is_stopped:
         await _give_back(door, order, run, Unavailable("The client left before the request ran.", code="cancelled"))
         return None
     try:
-        with door.engine.generate(_request(order, weight)) as stream:
+        with door.engine.generate(_request(order, weight, span.traceparent)) as stream:
             with run.while_wanted(lambda: stream.abort(ABORT_PATIENCE_SECONDS)):
                 outcome = await _pump(stream, order, run, first_index)
     except EngineRefusal as refusal:
@@ -76,6 +82,7 @@ async def _generate_and_settle(door: Door, order: Order, run: Run, first_index: 
             await _give_back(door, order, run, error)
             return None
         outcome = _Outcome(f"error:{refusal.error.code}", refusal.error.usage, error)
+    _note_end(span, outcome)
     await _settle(door, order, outcome, started_at)
     if outcome.error:
         run.break_off(outcome.error)
@@ -84,7 +91,17 @@ async def _generate_and_settle(door: Door, order: Order, run: Run, first_index: 
     return outcome.usage
 
 
-def _request(order: Order, weight: float) -> Generate:
+def _note_end(span: Noted, outcome: _Outcome) -> None:
+    usage = outcome.usage
+    span.note(
+        finish_reason=outcome.finish_reason,
+        prompt_tokens=usage.prompt_tokens,
+        cached_tokens=usage.cached_tokens,
+        completion_tokens=usage.completion_tokens,
+    )
+
+
+def _request(order: Order, weight: float, traceparent: str | None) -> Generate:
     return Generate(
         order.request_id,
         order.principal.tenant_id,
@@ -95,6 +112,7 @@ def _request(order: Order, weight: float) -> Generate:
         tenant_weight=weight,
         deadline_s=order.deadline_s,
         pooling=order.pooling,
+        traceparent=traceparent,
     )
 
 

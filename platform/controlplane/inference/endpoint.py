@@ -69,6 +69,8 @@ def endpoint(method: str, *actions: str) -> Callable[[Endpoint[P]], View[P]]:
     """Makes a view of `async def name(call, ...)`: one method, a key that may do one of `actions`."""
 
     def decorate(serve: Endpoint[P]) -> View[P]:
+        route = f"{method} {getattr(serve, '__name__', 'view')}"
+
         @csrf_exempt
         async def view(request: HttpRequest, /, *args: P.args, **kwargs: P.kwargs) -> HttpResponseBase:
             request_id = new_id("req")
@@ -78,11 +80,13 @@ def endpoint(method: str, *actions: str) -> Callable[[Endpoint[P]], View[P]]:
                     raise MethodNotAllowed(
                         f"{request.path} takes {method}, not {request.method}.", headers={"Allow": method}
                     )
-                door = door_of(request)
-                principal = await door.gate.principal_for(door.pool, request.headers.get("Authorization"))
-                require_network(principal, client_address(request.META))
-                require_action(principal, *actions)
-                response = await serve(Call(request, door, principal, request_id), *args, **kwargs)
+                door, parent = door_of(request), request.headers.get("traceparent")
+                with door.tracing.span("door.request", parent=parent, route=route, request_id=request_id) as span:
+                    principal = await door.gate.principal_for(door.pool, request.headers.get("Authorization"))
+                    span.note(tenant=principal.tenant_id)
+                    require_network(principal, client_address(request.META))
+                    require_action(principal, *actions)
+                    response = await serve(Call(request, door, principal, request_id), *args, **kwargs)
             except Exception as exc:
                 response = error_reply(exc)
             finally:

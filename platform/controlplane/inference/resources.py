@@ -17,6 +17,7 @@ from controlplane.errors import Unavailable
 from controlplane.inference.engine_client import EngineClient
 from controlplane.inference.gate import Gate, Pool
 from controlplane.quotas.services import renew_holds
+from controlplane.tracing import tracing_from_environment
 from tenants.sql import Row, run_async
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,7 @@ class Door:
 
     def __init__(self, *, conninfo: str, engine_url: str, hold_ttl: int, auth_seconds: float) -> None:
         self.hold_ttl = hold_ttl
+        self.tracing = tracing_from_environment()
         self.gate = Gate(auth_seconds)
         self.engine = EngineClient(engine_url)
         self.pool: Pool = AsyncConnectionPool(
