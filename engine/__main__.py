@@ -62,11 +62,14 @@ def _server(config: EngineConfig) -> Server:
     limits = Limits(
         info.vocab_size, info.context_len, config.kv_pool_tokens, config.max_rank, info.switch_len, config.max_running
     )
-    engine = Engine(config, limits, runner, tokenizer, adapters, journal, spans=spans_from_environment())
+    grammars = tokenizer.grammars()
+    spans = spans_from_environment()
+    engine = Engine(config, limits, runner, tokenizer, adapters, journal, constraints=grammars.constraint, spans=spans)
     if config.metrics_port:
         engine.metrics.serve(config.metrics_port)
-    description = _description(config, info, journal)
-    return Server(config.url, engine, tokenizer, journal, description, drain_seconds=config.drain_seconds)
+    description = _description(config, info, tokenizer, journal)
+    drain_seconds = config.drain_seconds
+    return Server(config.url, engine, tokenizer, journal, description, grammars=grammars, drain_seconds=drain_seconds)
 
 
 def _adapters(config: EngineConfig, runner: Runner) -> AdapterPool:
@@ -79,7 +82,7 @@ def _adapters(config: EngineConfig, runner: Runner) -> AdapterPool:
     return pool
 
 
-def _description(config: EngineConfig, info: ModelInfo, journal: Journal) -> Description:
+def _description(config: EngineConfig, info: ModelInfo, tokenizer: Tokenizer, journal: Journal) -> Description:
     return Description(
         call_id="",
         engine_id=journal.engine_id,
@@ -91,6 +94,9 @@ def _description(config: EngineConfig, info: ModelInfo, journal: Journal) -> Des
         adapter_slots=config.adapter_slots,
         device=config.device,
         exact=config.exact,
+        hidden_size=info.hidden,
+        tool_format=tokenizer.tool_format,
+        reasoning=tokenizer.reasoning,
     )
 
 

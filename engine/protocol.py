@@ -214,11 +214,12 @@ class Description(msgspec.Struct, tag="description", frozen=True):
 
 
 class Prepared(msgspec.Struct, tag="prepared", frozen=True):
-    """pieces: the bytes of each token, where asked for."""
+    """pieces: the bytes of each token, where asked for. is_thinking: the template has opened a thought at the end."""
 
     call_id: str
     token_ids: tuple[int, ...]
     pieces: tuple[bytes, ...] = ()
+    is_thinking: bool = False
 
 
 class Detokenized(msgspec.Struct, tag="detokenized", frozen=True):

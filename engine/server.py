@@ -13,16 +13,21 @@ import msgspec
 import zmq
 
 from engine.core import Engine
+from engine.decoding.constraint import ConstraintRefused
 from engine.decoding.tokenizer import PromptRefused
+from engine.grammar_desk import Compiler, DeskFull, GrammarDesk, Then
 from engine.metering.journal import Journal
 from engine.protocol import (
     Abort,
     AckJournal,
     Describe,
     Description,
+    Detokenize,
+    Detokenized,
     EngineError,
     Event,
     Generate,
+    Grammar,
     JournalPage,
     Prepare,
     Prepared,
@@ -50,11 +55,16 @@ class AddressError(Exception):
 
 
 class Prompts(Protocol):
-    def prepare(self, prompt: Prepare) -> tuple[int, ...]: ...
+    """What the server asks of `engine.decoding.tokenizer.Tokenizer`. Raises PromptRefused."""
+
+    def prepare(self, prompt: Prepare) -> Prepared: ...
+
+    def detokenize(self, call: Detokenize) -> Detokenized: ...
 
 
 class Server:
-    """Answers `Prepare`, `Describe` and `ReadJournal` itself; hands `Generate` and `Abort` to the step thread.
+    """Answers `Prepare`, `Detokenize`, `Describe` and `ReadJournal` itself; hands `Generate` and `Abort` to the step
+    thread, those with a grammar once it is compiled.
 
     A gateway that has been silent for SILENCE_SECONDS, or cannot be reached, has its requests aborted.
     drain_seconds: what has begun may go on for so long after `stop`. Raises AddressError.
@@ -68,6 +78,7 @@ class Server:
         journal: Journal,
         description: Description,
         *,
+        grammars: Compiler,
         drain_seconds: float,
     ) -> None:
         self._drain_seconds = drain_seconds
@@ -82,6 +93,9 @@ class Server:
         self._steps = StepThread(engine, self._hand_over, self._hand_over_end)
         self._asked_to_stop, self._hurry, self._over = threading.Event(), threading.Event(), threading.Event()
         self._heard: dict[bytes, float] = {}
+        self._desk = GrammarDesk(grammars, self._wake)
+        # (gateway, request id) of what waits for its grammar -> what has been said about it since
+        self._held: dict[tuple[bytes, str], list[Abort]] = {}
 
     def stop(self) -> None:
         """Ask `serve` to return once what runs is done; asked again, at once. May be called from a signal handler or
@@ -124,10 +138,22 @@ class Server:
         self._from_steps.close(linger=1000)
         self._over.set()
 
+    def _wake(self) -> None:
+        """Have the desk's work finished. Called on its thread."""
+        try:
+            with self._context.socket(zmq.PUSH) as bell:
+                bell.connect("inproc://events")
+                bell.send_multipart([b"", b""])
+        except zmq.ContextTerminated:
+            log.info("a grammar was compiled after the end")
+
     def _send_events(self) -> None:
         while self._outbox.poll(0):
             gateway, frame = self._outbox.recv_multipart()
-            self._send(gateway, frame)
+            if gateway:
+                self._send(gateway, frame)
+            else:
+                self._desk.finish()
 
     def _send(self, gateway: bytes, frame: bytes) -> None:
         try:
@@ -145,7 +171,10 @@ class Server:
             self._heard[gateway] = time.monotonic()
             answer = self._answer(gateway, frames)
             if answer is not None:
-                self._send(gateway, encode_events([answer]))
+                self._say(gateway, answer)
+
+    def _say(self, gateway: bytes, answer: Event) -> None:
+        self._send(gateway, encode_events([answer]))
 
     def _answer(self, gateway: bytes, frames: list[bytes]) -> Event | None:
         """The answer to a message; None where the step thread will give it, or none is due."""
@@ -164,16 +193,61 @@ class Server:
 
     def _obey(self, gateway: bytes, request: Request) -> Event | None:
         match request:
-            case Generate() | Abort():
+            case Generate():
+                return self._generate(gateway, request)
+            case Abort():
+                self._held.get((gateway, request.request_id), []).append(request)
                 self._steps.ask(gateway, request)
             case Prepare():
-                return Prepared(request.call_id, self._prompts.prepare(request))
+                return self._prepare(gateway, request)
+            case Detokenize():
+                return self._prompts.detokenize(request)
             case Describe():
                 return msgspec.structs.replace(self._description, call_id=request.call_id)
             case ReadJournal():
                 return self._journal_page(request)
             case AckJournal():
                 self._journal.acknowledge(request.position)
+        return None
+
+    def _prepare(self, gateway: bytes, request: Prepare) -> Event | None:
+        prepared = self._prompts.prepare(request)
+        if request.grammar is None:
+            return prepared
+
+        def answer(refusal: ConstraintRefused | None) -> None:
+            error = refusal and EngineError(request.call_id, "invalid_grammar", str(refusal), "response_format")
+            self._say(gateway, error or prepared)
+
+        return self._compile(request.call_id, request.grammar, answer)
+
+    def _generate(self, gateway: bytes, request: Generate) -> Event | None:
+        """Straight to the step thread, but for a grammar that is not ready: its turn would come with a long step."""
+        grammar = request.sampling.grammar
+        if grammar is None or self._desk.is_ready(grammar):
+            self._steps.ask(gateway, request)
+            return None
+        held = (gateway, request.request_id)
+
+        def go_on(_: ConstraintRefused | None) -> None:
+            aborts = self._held.pop(held, [])
+            if gateway in self._heard:
+                self._steps.ask(gateway, request)
+                for abort in aborts:
+                    self._steps.ask(gateway, abort)
+
+        self._held[held] = []
+        error = self._compile(request.request_id, grammar, go_on)
+        if error is not None:
+            del self._held[held]
+        return error
+
+    def _compile(self, ref: str, grammar: Grammar, then: Then) -> EngineError | None:
+        try:
+            self._desk.compile(grammar, then)
+        except DeskFull:
+            message = "too many grammars are waiting to be compiled: try again"
+            return EngineError(ref, "engine_overloaded", message, permanent=False, retry_after_s=1.0)
         return None
 
     def _journal_page(self, request: ReadJournal) -> JournalPage:
@@ -191,6 +265,7 @@ class Server:
 
     def _close(self, *, wait: bool) -> None:
         """wait: for what is still to be sent. A step thread that hangs would keep this waiting for ever."""
+        self._desk.close()
         self._router.close(linger=1000)
         if self._url.startswith("ipc://"):
             _socket_path(self._url).unlink(missing_ok=True)

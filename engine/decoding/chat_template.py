@@ -1,76 +1,95 @@
 """Chat messages -> prompt text, by the template that comes with the model."""
 
-import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from jinja2 import TemplateError
-from jinja2.ext import loopcontrols
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from engine.decoding.template_sandbox import Program, TemplateRefusal
+from engine.decoding.tool_formats import detect_tool_format
+from engine.decoding.tool_messages import Plain, with_answers_as_user, with_calls_as_text, with_tools
+from engine.protocol import Message, Prepare
 
-from engine.protocol import Message
-
-MAX_TEMPLATE_CHARS = 1 << 18
-
-
-class TemplateRefusal(Exception):
-    """The template does not take these messages, or its text would be too long."""
+# What a request's template_options may not set.
+RESERVED = frozenset({"messages", "tools", "add_generation_prompt"})
+# Put at the end of a message that is to be gone on with, to find that place in the prompt. It ends with a blank, which
+# shows whether the template cuts blanks off.
+_OPEN_END = "\ue000open end of the last message\ue000 "
 
 
 class ChatTemplate:
     """source: Jinja as Hugging Face writes it. tokens: special tokens by the names templates use (`bos_token`, ...).
+    for_tools: the source of a second template, for requests with tools.
 
-    Raises ValueError where the source is no template.
+    What a template does not read (functions, calls, a tool's answer) is written into the messages' text, in the format
+    of `tool_messages`. Raises ValueError where a source is no template.
     """
 
+    def __init__(self, source: str, tokens: Mapping[str, str], for_tools: str | None = None) -> None:
+        self._plain = _Dialect(source, tokens)
+        self._for_tools = self._plain if for_tools is None else _Dialect(for_tools, tokens)
+        self.tool_format = detect_tool_format(for_tools or source)
+        self.source = source
+
+    def render(self, prompt: Prepare, max_chars: int) -> str:
+        """The prompt of its messages, ending where the assistant's turn begins, or where the last message is open.
+        Raises TemplateRefusal."""
+        taken = RESERVED.intersection(prompt.template_options)
+        if taken:
+            raise TemplateRefusal(f"template_options.{min(taken)} is set by the request itself: leave it out")
+        dialect = self._for_tools if prompt.tools else self._plain
+        variables = dialect.variables(prompt.messages or (), prompt.tools)
+        variables |= {**prompt.template_options, "add_generation_prompt": not prompt.continue_last}
+        if not prompt.continue_last:
+            return dialect.program.run(variables, max_chars)
+        last = variables["messages"][-1]
+        last["content"] += _OPEN_END
+        return _up_to_open_end(dialect.program.run(variables, max_chars))
+
+
+class _Dialect:
+    """A template, and what of tools it reads."""
+
     def __init__(self, source: str, tokens: Mapping[str, str]) -> None:
-        if len(source) > MAX_TEMPLATE_CHARS:
-            raise ValueError(f"the chat template has {len(source)} characters; the limit is {MAX_TEMPLATE_CHARS}")
-        environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[loopcontrols])
-        environment.filters["tojson"] = _to_json
-        environment.globals |= {"raise_exception": _refuse, "strftime_now": _now, **tokens}
-        try:
-            self._template = environment.from_string(source)
-        except TemplateError as error:
-            raise ValueError(f"the chat template is not valid Jinja: {error}") from error
+        self.program = Program(source, tokens)
+        self._reads_tools = "tools" in self.program.names
+        self._reads_calls = "tool_calls" in source
+        self._reads_answers = "'tool'" in source or '"tool"' in source
 
-    def render(self, messages: Sequence[Message], max_chars: int) -> str:
-        """The prompt, ending where the assistant's turn begins. Raises TemplateRefusal."""
-        plain = [{"role": message.role, "content": message.content} for message in messages]
-        pieces, size = list[str](), 0
-        try:
-            for piece in self._template.generate(messages=plain, add_generation_prompt=True, tools=None):
-                pieces.append(piece)
-                size += len(piece)
-                if size > max_chars:
-                    raise TemplateRefusal(f"the prompt has more than {max_chars} characters")
-        except TemplateRefusal:
-            raise
-        except Exception as error:  # a template is a program of the model's makers: it may raise anything
-            raise TemplateRefusal(f"the model's chat template does not take these messages: {error}") from error
-        return "".join(pieces)
+    def variables(self, messages: Sequence[Message], tools: Sequence[Plain]) -> dict[str, Any]:
+        plain = [_plain(message) for message in messages]
+        if not self._reads_calls:
+            plain = with_calls_as_text(plain)
+        if not self._reads_answers:
+            plain = with_answers_as_user(plain)
+        if tools and not self._reads_tools:
+            plain = with_tools(plain, tools)
+        return {"messages": plain, "tools": list(tools) if tools and self._reads_tools else None}
 
 
-def read_template(folder: Path, tokenizer_config: Mapping[str, Any]) -> str | None:
-    """The template of a model folder: its own file first, then tokenizer_config.json; None where it has none."""
-    own = folder / "chat_template.jinja"
-    if own.exists():
-        return own.read_text(encoding="utf-8")
+def _plain(message: Message) -> Plain:
+    """Without what is not set: templates ask whether a key is there."""
+    optional = {
+        "tool_calls": list(message.tool_calls),
+        "tool_call_id": message.tool_call_id,
+        "name": message.name,
+        "reasoning_content": message.reasoning_content,
+    }
+    return {"role": message.role, "content": message.content} | {key: value for key, value in optional.items() if value}
+
+
+def _up_to_open_end(text: str) -> str:
+    found = text.rfind(_OPEN_END.rstrip())
+    if found < 0:
+        raise TemplateRefusal("the model's chat template leaves the last message out, so it cannot be gone on with")
+    return text[:found] if text.startswith(_OPEN_END, found) else text[:found].rstrip()
+
+
+def read_templates(folder: Path, tokenizer_config: Mapping[str, Any]) -> dict[str, str]:
+    """The templates of a model folder by name, `default` and perhaps `tool_use`: its own file first, then
+    tokenizer_config.json."""
     template = tokenizer_config.get("chat_template")
-    if isinstance(template, list):  # several, by name
-        template = next((entry["template"] for entry in template if entry.get("name") == "default"), None)
-    return template if isinstance(template, str) else None
-
-
-def _refuse(message: str) -> NoReturn:
-    raise TemplateRefusal(message)
-
-
-def _now(pattern: str) -> str:
-    return datetime.now(UTC).strftime(pattern)
-
-
-def _to_json(value: Any, ensure_ascii: bool = False, indent: int | None = None) -> str:
-    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent)
+    named = {"default": template} if isinstance(template, str) else {}
+    if isinstance(template, list):
+        named = {entry["name"]: entry["template"] for entry in template}
+    own = folder / "chat_template.jinja"
+    return {**named, "default": own.read_text(encoding="utf-8")} if own.exists() else named

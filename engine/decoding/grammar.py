@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from hashlib import sha256
 
 import torch
@@ -10,7 +10,7 @@ from llguidance import LLMatcher, LLParserLimits, LLTokenizer
 from torch import Tensor
 
 from engine.decoding.constraint import ConstraintRefused
-from engine.decoding.grammar_source import refusal, source_of
+from engine.decoding.grammar_source import is_too_long, refusal, source_of
 from engine.protocol import Grammar
 
 # Compiled grammars that are kept. One whose lexer is at its limit of states has about 25 MB; a usual one, some 100 kB.
@@ -31,20 +31,18 @@ LIMITS = LLParserLimits(
 class Grammars:
     """Compiles grammars for one vocabulary and keeps the latest. Safe to use from several threads.
 
-    tokenizer_json: content of the model's tokenizer.json. vocab_size: rows of its logits, which may be more than it has
-    tokens: those are never allowed. eos_ids: allowed where the grammar may end.
+    vocab_size: rows of the model's logits, which may be more than it has tokens: those are never allowed.
     """
 
-    def __init__(self, tokenizer_json: str, *, vocab_size: int, eos_ids: Set[int]) -> None:
-        self._vocab_size = vocab_size
-        self._tokenizer = _tokenizer(tokenizer_json, vocab_size, eos_ids)
+    def __init__(self, tokenizer: LLTokenizer, vocab_size: int) -> None:
+        self._tokenizer, self._vocab_size = tokenizer, vocab_size
         self._kept: OrderedDict[bytes, LLMatcher | ConstraintRefused] = OrderedDict()
         self._lock = threading.Lock()
 
     def is_ready(self, grammar: Grammar) -> bool:
         """Whether `constraint` will answer at once."""
         with self._lock:
-            return _digest(grammar) in self._kept
+            return is_too_long(grammar) or _digest(grammar) in self._kept
 
     def compile(self, grammar: Grammar) -> None:
         """Have it ready. Takes up to a second, most of it without the interpreter's lock. Raises ConstraintRefused."""
@@ -56,6 +54,8 @@ class Grammars:
         return GrammarConstraint(matcher.deep_copy(), self._vocab_size, lambda: self._drop(grammar, matcher))
 
     def _compiled(self, grammar: Grammar) -> LLMatcher:
+        if is_too_long(grammar):
+            source_of(grammar)
         digest = _digest(grammar)
         with self._lock:
             found = self._kept.get(digest)
@@ -131,14 +131,6 @@ class GrammarConstraint:
     @property
     def _is_over(self) -> bool:
         return self._matcher.is_stopped() and not self._matcher.is_error()
-
-
-def _tokenizer(tokenizer_json: str, vocab_size: int, eos_ids: Set[int]) -> LLTokenizer:
-    ends = sorted(eos_ids) or None
-    try:
-        return LLTokenizer(tokenizer_json, n_vocab=vocab_size, eos_token=ends)
-    except ValueError:  # it has more tokens than the model has rows
-        return LLTokenizer(tokenizer_json, eos_token=ends)
 
 
 def _digest(grammar: Grammar) -> bytes:

@@ -8,7 +8,7 @@ from llguidance import LLMatcher
 from engine.decoding.constraint import ConstraintRefused
 from engine.protocol import Grammar
 
-MAX_GRAMMAR_BYTES = 64 << 10
+MAX_GRAMMAR_CHARS = 64 << 10
 # White space between the parts of JSON: a model could otherwise go on with nothing else.
 WHITE_SPACE = r"[ \t\n]{1,40}"
 MAX_REASON_CHARS = 300
@@ -38,8 +38,15 @@ REMEDIES = (
 )
 
 
+def is_too_long(grammar: Grammar) -> bool:
+    return len(grammar.text) > MAX_GRAMMAR_CHARS
+
+
 def source_of(grammar: Grammar) -> str:
     """Raises ConstraintRefused."""
+    if is_too_long(grammar):
+        size = f"{len(grammar.text)} characters; the limit is {MAX_GRAMMAR_CHARS}"
+        raise ConstraintRefused(f"{NAMES[grammar.kind]} has {size}: shorten it")
     try:
         return _source_of(grammar)
     except ValueError as error:  # numbers or characters that only Python takes for JSON
@@ -47,14 +54,12 @@ def source_of(grammar: Grammar) -> str:
 
 
 def _source_of(grammar: Grammar) -> str:
-    size = len(grammar.text.encode())
-    if size > MAX_GRAMMAR_BYTES:
-        raise ConstraintRefused(f"{NAMES[grammar.kind]} has {size} bytes; the limit is {MAX_GRAMMAR_BYTES}: shorten it")
     match grammar.kind:
         case "json_object":
-            return _json_source({"type": "object"})
+            return _json_source('{"type": "object"}')
         case "json_schema":
-            return _json_source(_parsed(grammar, dict, 'an object, such as {"type": "object"}'))
+            _parsed(grammar, dict, 'an object, such as {"type": "object"}')
+            return _json_source(grammar.text)
         case "choice":
             return LLMatcher.grammar_from_lark("start: " + " | ".join(_choices(grammar)))
         case "regex":

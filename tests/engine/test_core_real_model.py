@@ -124,7 +124,7 @@ class RealEngine:
 
     def ask(self, *names: str | None) -> Answers:
         """The same question to each, all at once."""
-        prompt = self.tokenizer.prepare(Prepare("c", messages=(Message("user", QUESTION),)))
+        prompt = self.tokenizer.prepare(Prepare("c", messages=(Message("user", QUESTION),))).token_ids
         asked = dict[str, str | None]()
         for name in names:
             self.sent += 1

@@ -15,6 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 import torch
+from llguidance import LLTokenizer, TokenizerWrapper
 from torch import Tensor
 
 from engine.adapters.bank import LoraWeights
@@ -22,12 +23,22 @@ from engine.adapters.host_cache import Weights
 from engine.adapters.pool import AdapterPool, AdapterUnavailable
 from engine.config import EngineConfig
 from engine.core import Engine
+from engine.decoding.grammar import Grammars
 from engine.decoding.sampler import Draw, sample
 from engine.decoding.text_stream import TextStream
 from engine.metering.journal import Journal
 from engine.metering.spans import Spans
 from engine.models.rows import Rows
-from engine.protocol import AdapterRef, Description, Generate, Prepare, Sampling
+from engine.protocol import (
+    AdapterRef,
+    Description,
+    Detokenize,
+    Detokenized,
+    Generate,
+    Prepare,
+    Prepared,
+    Sampling,
+)
 from engine.scheduling.admission import Limits
 from engine.scheduling.sequence import Batch
 from engine.server import Server
@@ -39,10 +50,10 @@ BASE = "base"
 
 
 def toy_logits(tokens: list[int], adapter: str, vocab: int = VOCAB) -> Tensor:
-    """float32 [vocab] from the tokens and the adapter's digest."""
+    """float32 [vocab] from the tokens and the adapter's digest. No two are equal."""
     data = b",".join(b"%d" % token for token in tokens) + b"|" + adapter.encode()
     raw = blake2b(data, digest_size=vocab).digest()
-    return torch.tensor(list(raw), dtype=torch.float32) / 32
+    return torch.tensor(list(raw), dtype=torch.float32) / 32 + torch.arange(vocab) / 4096
 
 
 def expected_tokens(request: Generate, seed: int = 0) -> list[int]:
@@ -109,8 +120,11 @@ class ToyTexts:
 
     eos_ids = frozenset({EOS})
 
-    def prepare(self, prompt: Prepare) -> tuple[int, ...]:
-        return tuple(2 + ord(letter) % (VOCAB - 2) for letter in prompt.text or "")
+    def prepare(self, prompt: Prepare) -> Prepared:
+        return Prepared(prompt.call_id, tuple(2 + ord(letter) % (VOCAB - 2) for letter in prompt.text or ""))
+
+    def detokenize(self, call: Detokenize) -> Detokenized:
+        return Detokenized(call.call_id, self.decode(list(call.token_ids)))
 
     def stream(self, stop: tuple[str, ...] = (), *, include_stop: bool = False) -> TextStream:
         return TextStream(self.decode, stop, include_stop=include_stop)
@@ -181,9 +195,33 @@ def toy_engine(
     return Toy(engine, model, adapters, journal, config)
 
 
+class ToyVocabulary:
+    """What llguidance asks of a tokenizer."""
+
+    eos_token_id, bos_token_id, special_token_ids = EOS, None, (EOS,)
+    tokens = tuple(chr(ord("A") + token).encode() for token in range(VOCAB))
+
+    def __call__(self, text: bytes | str) -> list[int]:
+        letters = text.encode() if isinstance(text, str) else text
+        return [self.tokens.index(bytes([letter])) for letter in letters]
+
+
+def toy_grammars() -> Grammars:
+    """Texts are words of the letters that the toy's tokens read as; the first of them is the end."""
+    return Grammars(LLTokenizer(TokenizerWrapper(ToyVocabulary())), VOCAB)
+
+
 def toy_server(toy: Toy, drain_seconds: float = 0.0) -> Server:
     description = Description("", toy.journal.engine_id, "boot", "toy", CONTEXT_LEN, 256, 8, 2, "cpu", True)
-    return Server(toy.config.url, toy.engine, ToyTexts(), toy.journal, description, drain_seconds=drain_seconds)
+    return Server(
+        toy.config.url,
+        toy.engine,
+        ToyTexts(),
+        toy.journal,
+        description,
+        grammars=toy_grammars(),
+        drain_seconds=drain_seconds,
+    )
 
 
 def talkative(count: int, max_tokens: int, adapters: str = "") -> list[Generate]:

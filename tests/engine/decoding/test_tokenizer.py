@@ -32,7 +32,7 @@ def oracle(base_model: Path) -> PreTrainedTokenizerBase:
 def test_text_is_what_transformers_makes_of_it(
     tokenizer: Tokenizer, oracle: PreTrainedTokenizerBase, text: str
 ) -> None:
-    ids = list(tokenizer.prepare(Prepare("c", text=text)))
+    ids = list(tokenizer.prepare(Prepare("c", text=text)).token_ids)
     assert ids == oracle(text)["input_ids"]
     stream = tokenizer.stream()
     pieces = [stream.push(token) for token in ids] + [stream.finish()]
@@ -55,7 +55,7 @@ def test_chat_is_what_transformers_makes_of_it(
     theirs = oracle.apply_chat_template(
         [{"role": role, "content": content} for role, content in messages], add_generation_prompt=True, return_dict=True
     )
-    assert list(ours) == theirs["input_ids"]
+    assert list(ours.token_ids) == theirs["input_ids"]
 
 
 def test_the_end_is_where_the_model_says(tokenizer: Tokenizer) -> None:
@@ -99,8 +99,8 @@ def with_template(folder: Path, template: str) -> Tokenizer:
 
 
 def chat(tokenizer: Tokenizer) -> str:
-    ids = tokenizer.prepare(Prepare("c", messages=(Message("user", "Hi"),)))
-    return tokenizer.decode(list(ids))
+    prepared = tokenizer.prepare(Prepare("c", messages=(Message("user", "Hi"),)))
+    return tokenizer.decode(list(prepared.token_ids))
 
 
 def test_a_template_file_of_its_own_comes_first_and_knows_the_special_tokens(folder: Path) -> None:
