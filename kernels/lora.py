@@ -1,11 +1,12 @@
 """The LoRA pair for GPUs: one shrink and one expand for decode, prefill and everything between.
 
-    h[i, s] = x[order[i]] A[slot, s]^T                                (shrink, float32)
+    h[i, s] = x[order[i]] A[slot, s]^T                                (shrink, float32, in parts where work is scarce)
     y[order[i], columns of s] += scaling[slot, s] * h[i, s] B[slot, s]  (expand; first y = y * gain + shift, if any)
 
 The grid runs over the chunks of `kernels.segments`, so each program meets one adapter and none is empty. Loops end at
-the adapter's true rank; odd ranks are masked. Every output element belongs to one program and is summed in one order:
-no atomics, hence no race, and a token's update is the same in any batch.
+the adapter's true rank; odd ranks are masked. Every element of h and y belongs to one program and is summed in one
+order, parts from first to last: no atomics, hence no race. With the same tiles and rows of a chunk a token's update is
+the same in any batch, and the same batch has the same bits always, whatever the adapters' slots are.
 """
 
 import torch
@@ -14,12 +15,8 @@ import triton.language as tl
 from torch import Tensor
 
 from kernels.adapter_table import AdapterTable
+from kernels.lora_tiles import LEAST_ROWS, MOST_ROWS, LoraTiles
 from kernels.segments import Segments
-
-CHUNK = 16  # tokens per chunk: the least that a matrix unit takes
-RANK_TILE = 16
-IN_TILE = 64
-OUT_TILE = 64
 
 
 @triton.jit
@@ -36,10 +33,17 @@ def _chunk_rows(
 def lora_shrink_kernel(
     x: tl.tensor, h: tl.tensor, order: tl.tensor, slots: tl.tensor, starts: tl.tensor, lengths: tl.tensor,
     pointers: tl.tensor, ranks: tl.tensor, x_stride: int, in_features: int, h_stride: int,
-    SLICES: tl.constexpr, CHUNK: tl.constexpr, RANK_TILE: tl.constexpr, IN_TILE: tl.constexpr, UPCAST: tl.constexpr,
+    SLICES: tl.constexpr, SPLITS: tl.constexpr, CHUNK: tl.constexpr, RANK_TILE: tl.constexpr, IN_TILE: tl.constexpr,
+    UPCAST: tl.constexpr,
 ) -> None:  # fmt: skip
-    """Grid (chunks, slices, rank tiles of the largest rank). h: float32 [adapted tokens, slices, h_stride]."""
-    chunk, piece, tile = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    """Grid (chunks, slices, rank tiles of the largest rank x SPLITS).
+
+    h: float32 [adapted tokens, slices, SPLITS, h_stride]; split i has every SPLITS-th step of the sum from the i-th.
+    """
+    chunk, piece = tl.program_id(0), tl.program_id(1)
+    tile, split = tl.program_id(2) // SPLITS, tl.program_id(2) % SPLITS
+    if tl.load(lengths + chunk) == 0:
+        return
     entry = tl.load(slots + chunk) * SLICES + piece
     rank = tl.load(ranks + entry)
     first = tile * RANK_TILE
@@ -49,7 +53,7 @@ def lora_shrink_kernel(
     place, row, inside = _chunk_rows(order, starts, lengths, chunk, CHUNK)
     r, k = first + tl.arange(0, RANK_TILE), tl.arange(0, IN_TILE)
     total = tl.zeros((CHUNK, RANK_TILE), dtype=tl.float32)
-    for start in range(0, in_features, IN_TILE):
+    for start in range(split * IN_TILE, in_features, SPLITS * IN_TILE):
         here = start + k
         left = tl.load(
             x + row[:, None] * x_stride + here[None, :], mask=inside[:, None] & (here < in_features)[None, :], other=0.0
@@ -62,7 +66,7 @@ def lora_shrink_kernel(
         if UPCAST:
             left, right = left.to(tl.float32), right.to(tl.float32)
         total = tl.dot(left, right, total, input_precision="ieee")
-    where = (place[:, None] * SLICES + piece) * h_stride + r[None, :]
+    where = ((place[:, None] * SLICES + piece) * SPLITS + split) * h_stride + r[None, :]
     tl.store(h + where, total, mask=inside[:, None] & (r < rank)[None, :])
 
 
@@ -70,10 +74,13 @@ def lora_shrink_kernel(
 def lora_expand_kernel(
     y: tl.tensor, h: tl.tensor, order: tl.tensor, slots: tl.tensor, starts: tl.tensor, lengths: tl.tensor,
     pointers: tl.tensor, ranks: tl.tensor, scalings: tl.tensor, out_offsets: tl.tensor, y_stride: int, h_stride: int,
-    SLICES: tl.constexpr, CHUNK: tl.constexpr, RANK_TILE: tl.constexpr, OUT_TILE: tl.constexpr, UPCAST: tl.constexpr,
+    SLICES: tl.constexpr, SPLITS: tl.constexpr, CHUNK: tl.constexpr, RANK_TILE: tl.constexpr, OUT_TILE: tl.constexpr,
+    UPCAST: tl.constexpr,
 ) -> None:  # fmt: skip
     """Grid (chunks, slices, output tiles of the widest slice). Adds to y [tokens, y_stride], rounding once."""
     chunk, piece, tile = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    if tl.load(lengths + chunk) == 0:
+        return
     entry = tl.load(slots + chunk) * SLICES + piece
     rank = tl.load(ranks + entry)
     column = tl.load(out_offsets + piece)
@@ -88,11 +95,11 @@ def lora_expand_kernel(
     total = tl.zeros((CHUNK, OUT_TILE), dtype=tl.float32)
     for start in range(0, rank, RANK_TILE):
         here = start + r
-        left = tl.load(
-            h + (place[:, None] * SLICES + piece) * h_stride + here[None, :],
-            mask=inside[:, None] & (here < rank)[None, :],
-            other=0.0,
-        )
+        known = inside[:, None] & (here < rank)[None, :]
+        parts = h + (place[:, None] * SLICES + piece) * SPLITS * h_stride + here[None, :]
+        left = tl.load(parts, mask=known, other=0.0)
+        for split in tl.static_range(1, SPLITS):
+            left += tl.load(parts + split * h_stride, mask=known, other=0.0)
         right = tl.load(
             b + here[:, None].to(tl.int64) * out + n[None, :],
             mask=(here < rank)[:, None] & (n < out)[None, :],
@@ -114,22 +121,48 @@ def lora_expand_kernel(
     tl.store(where, (base + tl.load(scalings + entry) * total).to(kind), mask=mask)
 
 
-def add_lora(y: Tensor, x: Tensor, table: AdapterTable, segments: Segments, *, upcast: bool = False) -> None:
-    """y [tokens, sum(outs)] += scaling * (x A^T) B, for the rows that segments name (in chunks of at most CHUNK).
+def rows_of_chunk(longest: int) -> int:
+    """Rows that a program multiplies for chunks of at most `longest` tokens."""
+    rows: int = triton.next_power_of_2(longest)
+    return min(MOST_ROWS, max(LEAST_ROWS, rows))
 
-    upcast: multiply in float32, also where the weights are bf16. Triton's interpreter needs it.
+
+def add_lora(
+    y: Tensor,
+    x: Tensor,
+    table: AdapterTable,
+    segments: Segments,
+    tiles: LoraTiles,
+    *,
+    largest_rank: int | None = None,
+    upcast: bool = False,
+) -> None:
+    """y [tokens, sum(outs)] += scaling * (x A^T) B, for the rows that segments name (chunks of at most MOST_ROWS).
+
+    Chunks of length 0 cost an empty program. largest_rank: what the grid is made for, no less than the table's; None =
+    the table's. upcast: multiply in float32, also where the weights are bf16. Triton's interpreter needs it.
     """
-    if not segments.chunks or not table.largest_rank:
+    largest = table.largest_rank if largest_rank is None else largest_rank
+    if not segments.chunks or not largest:
         return
-    assert segments.longest <= CHUNK, f"a chunk of {segments.longest} tokens, over {CHUNK}"
-    width = triton.cdiv(table.largest_rank, RANK_TILE) * RANK_TILE
-    h = torch.empty(segments.order.shape[0], table.slices, width, dtype=torch.float32, device=x.device)
+    assert segments.longest <= MOST_ROWS, f"a chunk of {segments.longest} tokens, over {MOST_ROWS}"
+    assert largest >= table.largest_rank, f"a grid for rank {largest}, and the table has {table.largest_rank}"
+    width = triton.cdiv(largest, tiles.rank) * tiles.rank
+    h = torch.empty(segments.order.shape[0], table.slices, tiles.splits, width, dtype=torch.float32, device=x.device)
     grouping = (segments.order, segments.slots, segments.starts, segments.lengths)
-    lora_shrink_kernel[segments.chunks, table.slices, width // RANK_TILE](
-        x, h, *grouping, table.pointers, table.ranks, x.stride(0), x.shape[1], width,
-        SLICES=table.slices, CHUNK=CHUNK, RANK_TILE=RANK_TILE, IN_TILE=IN_TILE, UPCAST=upcast,
-    )  # fmt: skip
-    lora_expand_kernel[segments.chunks, table.slices, triton.cdiv(max(table.outs), OUT_TILE)](
+    shared = {
+        "SLICES": table.slices,
+        "SPLITS": tiles.splits,
+        "CHUNK": rows_of_chunk(segments.longest),
+        "RANK_TILE": tiles.rank,
+        "UPCAST": upcast,
+        "num_warps": tiles.warps,
+        "num_stages": tiles.stages,
+    }
+    lora_shrink_kernel[segments.chunks, table.slices, width // tiles.rank * tiles.splits](
+        x, h, *grouping, table.pointers, table.ranks, x.stride(0), x.shape[1], width, IN_TILE=tiles.inside, **shared
+    )
+    lora_expand_kernel[segments.chunks, table.slices, triton.cdiv(max(table.outs), tiles.out)](
         y, h, *grouping, table.pointers, table.ranks, table.scalings, table.out_offsets, y.stride(0), width,
-        SLICES=table.slices, CHUNK=CHUNK, RANK_TILE=RANK_TILE, OUT_TILE=OUT_TILE, UPCAST=upcast,
+        OUT_TILE=tiles.out, **shared,
     )  # fmt: skip

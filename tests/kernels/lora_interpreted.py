@@ -6,9 +6,11 @@ import torch
 
 from kernels import lora, reference
 from kernels.adapter_table import AdapterTable
+from kernels.lora_tiles import MOST_ROWS, LoraTiles
 from kernels.segments import Segments
 
 RANKS = (1, 3, 8, 17, 33)
+TILES = (LoraTiles(16, 64, 32, 1, 4, 3), LoraTiles(32, 32, 128, 4, 4, 3))
 OUTS = (37, 16, 70)
 INSIDE = 100
 
@@ -34,15 +36,15 @@ def random_adapters(dtype: torch.dtype) -> dict[int, list]:
     return adapters
 
 
-def check(dtype: torch.dtype) -> None:
+def check(dtype: torch.dtype, tiles: LoraTiles) -> None:
     adapters = random_adapters(dtype)
-    slots, lengths = [1, None, 2, 0, 3, 1, 4], [1, 3, 20, 2, 1, 4, 16]
+    slots, lengths = [1, None, 2, 0, 3, 1, 4], [1, 3, 20, 2, 1, 4, 70]
     per_token = [slot for slot, length in zip(slots, lengths, strict=True) for _ in range(length)]
     x, y = torch.randn(len(per_token), INSIDE).to(dtype), torch.randn(len(per_token), sum(OUTS)).to(dtype)
     expected = (y.float() + reference.lora_delta(x, per_token, adapters, list(OUTS))).to(dtype)
     table = table_of(adapters, dtype, [0, 1, 2, 3, 4])
-    ours = y.clone()
-    lora.add_lora(ours, x, table, Segments.build(slots, lengths, chunk=lora.CHUNK), upcast=True)
+    ours, segments = y.clone(), Segments.build(slots, lengths, chunk=MOST_ROWS)
+    lora.add_lora(ours, x, table, segments, tiles, upcast=True)
     # The interpreter truncates float32 to bf16 where a GPU rounds: a whole step of 2^-8 instead of half.
     tolerance = {"atol": 1e-3, "rtol": 1e-5} if dtype == torch.float32 else {"atol": 0.1, "rtol": 2**-7}
     torch.testing.assert_close(ours, expected, **tolerance)
@@ -52,12 +54,38 @@ def check(dtype: torch.dtype) -> None:
     renumbered = y.clone()
     other = table_of(adapters, dtype, number)
     moved = [None if slot is None else number[slot] for slot in slots]
-    lora.add_lora(renumbered, x, other, Segments.build(moved, lengths, chunk=lora.CHUNK), upcast=True)
+    lora.add_lora(renumbered, x, other, Segments.build(moved, lengths, chunk=MOST_ROWS), tiles, upcast=True)
     assert torch.equal(renumbered, ours)
     for row in (0, 5, len(per_token) - 1):
         alone = y[row : row + 1].clone()
-        one = Segments.build([per_token[row]], [1], chunk=lora.CHUNK)
-        lora.add_lora(alone, x[row : row + 1].clone(), table, one, upcast=True)
+        one = Segments.build([per_token[row]], [1], chunk=MOST_ROWS)
+        lora.add_lora(alone, x[row : row + 1].clone(), table, one, tiles, upcast=True)
+        torch.testing.assert_close(alone[0], ours[row], **tolerance)
+    padded = y.clone()
+    lora.add_lora(padded, x, table, with_empty_chunks(segments, 3), tiles, largest_rank=64, upcast=True)
+    assert torch.equal(padded, ours)
+
+
+def with_empty_chunks(segments: Segments, count: int) -> Segments:
+    """As a captured graph has them."""
+    columns = [torch.cat([x, torch.zeros(count, dtype=torch.int32)]) for x in
+               (segments.slots, segments.starts, segments.lengths)]  # fmt: skip
+    return Segments(segments.order, *columns, segments.longest)
+
+
+def check_company() -> None:
+    """With the same rows of a chunk, a token alone has the bits that it has among others."""
+    table = AdapterTable(2, INSIDE, OUTS, torch.float32, "cpu")
+    for slot in range(2):
+        for piece, out in enumerate(OUTS):
+            table.write(slot, piece, torch.randn(9, INSIDE), torch.randn(out, 9), 0.5)
+    x, y, slots = torch.randn(20, INSIDE), torch.randn(20, sum(OUTS)), [row % 2 for row in range(20)]
+    ours = y.clone()
+    lora.add_lora(ours, x, table, Segments.build(slots, [1] * 20, chunk=16), TILES[1])
+    for row in (0, 7, 19):
+        alone = y[row : row + 1].clone()
+        one = Segments.build([slots[row]], [1], chunk=16)
+        lora.add_lora(alone, x[row : row + 1].clone(), table, one, TILES[1])
         assert torch.equal(alone[0], ours[row])
 
 
@@ -80,7 +108,7 @@ def check_columns(dtype: torch.dtype) -> None:
             expected[3:5, columns] += reference.expand(reference.shrink(x[3:5], a), b, -1.0)
         first += out
     ours = y.clone()
-    lora.add_lora(ours, x, table, Segments.build(per_token, [1] * 6, chunk=lora.CHUNK), upcast=True)
+    lora.add_lora(ours, x, table, Segments.build(per_token, [1] * 6, chunk=MOST_ROWS), TILES[0], upcast=True)
     tolerance = {"atol": 1e-4, "rtol": 1e-5} if dtype == torch.float32 else {"atol": 0.1, "rtol": 2**-7}
     torch.testing.assert_close(ours, expected.to(dtype), **tolerance)
     assert torch.equal(ours[5], y[5])
@@ -88,7 +116,8 @@ def check_columns(dtype: torch.dtype) -> None:
 
 torch.manual_seed(0)
 torch.use_deterministic_algorithms(True)  # memory that was never written reads as NaN
-check(torch.float32)
-check(torch.bfloat16)
-check_columns(torch.float32)
-check_columns(torch.bfloat16)
+for kind in (torch.float32, torch.bfloat16):
+    for shape in TILES:
+        check(kind, shape)
+    check_columns(kind)
+check_company()
