@@ -11,18 +11,21 @@ from engine.decoding.logprobs import Scored, score
 from engine.decoding.sampler import Draw, sample
 from engine.models.rows import Rows
 from engine.request import Request
-from engine.scheduling.sequence import Batch, Run
+from engine.scheduling.sequence import Batch, Run, Sequence
+from engine.speculation.verify import verification
 
 
 @dataclass(slots=True)
 class Pick:
-    """One draw. row: of the logits. token: what was drawn, None where the row is not finite."""
+    """One draw. row: of the logits. token: what was drawn, None where the row is not finite. drafted: how many tokens
+    of its run's draft are taken to come before it."""
 
     request: Request
     choice: Choice
     run: Run
     row: int
     token: int | None = None
+    drafted: int = 0
     scored: Scored | None = None
 
 
@@ -37,6 +40,14 @@ class Harvest:
     searches: dict[Request, list[Run]] = field(default_factory=dict)
     refused: dict[Request, str] = field(default_factory=dict)
     broken: dict[Request, None] = field(default_factory=dict)
+
+    @property
+    def came(self) -> dict[Sequence, list[int | None]]:
+        """What each sequence's picks drew."""
+        came: dict[Sequence, list[int | None]] = {}
+        for pick in self.picks:
+            came.setdefault(pick.choice.sequence, []).append(pick.token)
+        return came
 
 
 def harvest(batch: Batch, rows: Rows, live: Mapping[str, Request]) -> Harvest:
@@ -60,6 +71,7 @@ def harvest(batch: Batch, rows: Rows, live: Mapping[str, Request]) -> Harvest:
             _read_beam(got, request, run, rows.logits[row - 1])
     if draws:
         _draw(got.picks, draws, rows.logits)
+        got.picks = _standing(got.picks)
     return got
 
 
@@ -84,8 +96,9 @@ def _score_prompt(got: Harvest, request: Request, run: Run, logits: Tensor) -> N
 def _aim(got: Harvest, draws: list[Draw], request: Request, run: Run, row: int) -> None:
     try:
         for choice in request.drawing(run.sequence):
-            draws.append(choice.draw())
-            got.picks.append(Pick(request, choice, run, row))
+            for drafted, draw in enumerate(verification(choice, run.draft)):
+                draws.append(draw)
+                got.picks.append(Pick(request, choice, run, row - len(run.draft) + drafted, drafted=drafted))
     except ConstraintRefused as refusal:
         got.refused[request] = str(refusal)
 
@@ -94,6 +107,20 @@ def _read_beam(got: Harvest, request: Request, run: Run, row: Tensor) -> None:
     got.searches.setdefault(request, []).append(run)
     if request.search is None or not request.search.read(run.sequence, row):
         got.broken[request] = None
+
+
+def _standing(picks: list[Pick]) -> list[Pick]:
+    """Without those that follow a drafted token which did not come."""
+    standing = list[Pick]()
+    for pick in picks:
+        if not pick.drafted or _follows(pick, standing[-1]):
+            standing.append(pick)
+    return standing
+
+
+def _follows(pick: Pick, before: Pick) -> bool:
+    place = pick.drafted - 1
+    return before.run is pick.run and before.drafted == place and before.token == pick.run.draft[place]
 
 
 def _draw(picks: list[Pick], draws: list[Draw], logits: Tensor) -> None:

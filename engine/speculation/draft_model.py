@@ -8,6 +8,7 @@ from torch import Tensor
 
 from engine.cache.pages import PagePool
 from engine.decoding.sampler import Draw, sample
+from engine.models.rows import Rows
 from engine.protocol import Sampling
 from engine.scheduling.sequence import Batch, Run, Sequence
 from engine.speculation.proposer import MAX_DRAFT, NOTHING, Ask, Outlook, Tokens
@@ -19,7 +20,7 @@ WORTH_CATCHING_UP = 8
 class Model(Protocol):
     """What is asked of the draft model's `engine.models.runner.Runner`."""
 
-    def run(self, batch: Batch) -> Tensor: ...
+    def run(self, batch: Batch) -> Rows: ...
 
 
 class DraftModel:
@@ -129,7 +130,7 @@ class DraftModel:
             shadow.tokens.append(token or 0)
 
     def _run(self, runs: list[Run]) -> Tensor:
-        logits = self._model.run(Batch(tuple(runs)))
+        logits = self._model.run(Batch(tuple(runs))).logits
         for run in runs:
             run.sequence.computed_len += run.length
         return logits

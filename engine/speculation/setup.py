@@ -32,7 +32,7 @@ def check_same_tokens(target: Path, draft: Path) -> None:
     if different:
         token = different[0]
         raise TokenizerError(
-            f"draft_model {draft} cannot draft for {target}: their tokenizers differ in {len(different)} tokens, such as "
+            f"draft_model {draft} cannot draft for {target}: their tokenizers differ in {len(different)} tokens, as in "
             f"{token!r}, which is {_numbered(ours.get(token))} of the model and {_numbered(theirs.get(token))} of the "
             "draft; use a smaller model of the same family"
         )

@@ -3,13 +3,13 @@
 import time
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Several
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.scheduling.sequence import Batch, Run, Sequence
 from engine.speculation.acceptance import Acceptance
 from engine.speculation.controller import Option, choose_lengths
 from engine.speculation.costs import StepCosts
-from engine.speculation.proposer import Ask, Outlook, Proposer, Tokens
+from engine.speculation.proposer import NOTHING, Ask, Outlook, Proposer, Tokens
 from engine.speculation.verify import leading
 
 
@@ -24,70 +24,94 @@ class _Watch:
 
 @dataclass(slots=True)
 class _Step:
-    """One step while it runs. seconds: of drafting."""
+    """One step while it runs. kinds: of what was, or would have been, drafted. seconds: of drafting."""
 
     kinds: dict[Sequence, int] = field(default_factory=dict)
     seconds: float = 0.0
 
 
+# Digest of the adapter, None = base model; drafted tokens that came, and those that did not.
+Verified = Callable[[str | None, int, int], None]
+Choose = Callable[[Several[Option], int, StepCosts], list[int]]
+
+
 class Speculator:
     """Belongs to the step thread. One step at a time: `drafts`, then `learn` where the step did not fail.
 
-    clock: seconds.
+    proposer: None drafts nothing. choose: lengths of drafts. clock: seconds.
     """
 
-    def __init__(self, proposer: Proposer, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._proposer, self._clock = proposer, clock
+    def __init__(
+        self,
+        proposer: Proposer | None,
+        *,
+        choose: Choose = choose_lengths,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._proposer, self._choose, self._clock = proposer, choose, clock
         self._acceptance, self._costs = Acceptance(), StepCosts()
         self._watched: dict[Sequence, _Watch] = {}
         self._step = _Step()
 
     def drafts(self, batch: Batch, seed_of: Callable[[Sequence], int]) -> dict[Sequence, Tokens]:
         """Drafted tokens of those sequences that decode in this batch and may gain by them."""
+        if self._proposer is None:
+            return {}
         begun, self._step = self._clock(), _Step()
         decoding = [run.sequence for run in batch.runs if is_decode(run)]
-        outlooks = [self._outlook(sequence) for sequence in decoding]
+        outlooks = [self._outlook(self._proposer, sequence) for sequence in decoding]
+        asks = [
+            Ask(sequence, seed_of(sequence), length)
+            for sequence, length in zip(decoding, self._lengths(decoding, outlooks), strict=True)
+            if length
+        ]
+        self._step.kinds = {sequence: outlook.kind for sequence, outlook in zip(decoding, outlooks, strict=True)}
+        proposed = self._proposer.propose(asks) if asks else []
+        drafts = {ask.sequence: tokens for ask, tokens in zip(asks, proposed, strict=True) if tokens}
+        for sequence, outlook in zip(decoding, outlooks, strict=True):
+            if sequence in drafts:
+                self._watched.pop(sequence, None)
+            else:
+                self._pass_over(sequence, outlook)
+        self._step.seconds = self._clock() - begun
+        return drafts
+
+    def learn(
+        self, batch: Batch, came: Mapping[Sequence, Several[int | None]], seconds: float, verified: Verified
+    ) -> None:
+        """came: the tokens of each sequence that sampled. seconds: of the whole step, drafting included. verified: told
+        of each draft."""
+        if self._proposer is None:
+            return
+        for run in [run for run in batch.runs if run.sequence in came]:
+            if run.sequence in self._watched:
+                self._compare(run, came[run.sequence])
+            if run.draft:
+                self._take_in(run, came[run.sequence], verified)
+        if all(is_decode(run) for run in batch.runs):
+            self._price(len(batch.runs), [run for run in batch.runs if run.draft], seconds)
+
+    def forget(self, sequence: Sequence) -> None:
+        """It ended; one that was never drafted for is nobody's business."""
+        if self._proposer is not None:
+            self._proposer.forget(sequence)
+        self._acceptance.forget(sequence)
+        self._watched.pop(sequence, None)
+
+    def _outlook(self, proposer: Proposer, sequence: Sequence) -> Outlook:
+        """The step itself brings one token, so drafts beyond the room less one could never be taken. Beams part at
+        every token, so nothing is drafted for them."""
+        if sequence.sampling.beam_width or not sequence.completion_len:
+            return NOTHING
+        outlook, room = proposer.outlook(sequence), max(sequence.max_len - len(sequence.tokens) - 1, 0)
+        return outlook if outlook.longest <= room else replace(outlook, longest=room)
+
+    def _lengths(self, decoding: Several[Sequence], outlooks: Several[Outlook]) -> list[int]:
         options = [
             Option(self._acceptance.rate(sequence, outlook.kind), outlook.longest)
             for sequence, outlook in zip(decoding, outlooks, strict=True)
         ]
-        lengths = choose_lengths(options, len(decoding), self._costs)
-        asks, drafts = [], dict[Sequence, Tokens]()
-        for sequence, outlook, length in zip(decoding, outlooks, lengths, strict=True):
-            if length:
-                asks.append(Ask(sequence, seed_of(sequence), length))
-                self._step.kinds[sequence] = outlook.kind
-                self._watched.pop(sequence, None)
-            else:
-                self._pass_over(sequence, outlook)
-        if asks:
-            for ask, tokens in zip(asks, self._proposer.propose(asks), strict=True):
-                drafts[ask.sequence] = tokens[: ask.length]
-        self._step.seconds = self._clock() - begun
-        return drafts
-
-    def learn(self, batch: Batch, came: Mapping[Sequence, Several[int | None]], seconds: float) -> None:
-        """came: the tokens of each sequence that sampled. seconds: of the whole step, drafting included."""
-        drafted = [run for run in batch.runs if run.draft]
-        for run in drafted:
-            tokens = came[run.sequence]
-            self._saw(run.sequence, self._step.kinds[run.sequence], run.draft, tokens)
-        for run in batch.runs:
-            if run.sequence in self._watched and run.sequence in came:
-                self._compare(run, came[run.sequence])
-        if all(is_decode(run) for run in batch.runs):
-            self._price(len(batch.runs), drafted, seconds)
-
-    def forget(self, sequence: Sequence) -> None:
-        self._proposer.forget(sequence)
-        self._acceptance.forget(sequence)
-        self._watched.pop(sequence, None)
-
-    def _outlook(self, sequence: Sequence) -> Outlook:
-        """The step itself brings one token, so drafts beyond the room less one could never be taken."""
-        outlook = self._proposer.outlook(sequence)
-        room = sequence.max_len - len(sequence.tokens) - 1
-        return outlook if outlook.longest <= room else Outlook(max(room, 0), outlook.kind, outlook.known)
+        return self._choose(options, len(decoding), self._costs)
 
     def _pass_over(self, sequence: Sequence, outlook: Outlook) -> None:
         """Nothing is drafted for it in this step; what was foreseen for nothing is watched instead."""
@@ -105,6 +129,11 @@ class Speculator:
         self._saw(sequence, watch.kind, foreseen, came)
         if leading(foreseen, came) < len(came) or len(foreseen) <= len(came):
             del self._watched[sequence]
+
+    def _take_in(self, run: Run, came: Several[int | None], verified: Verified) -> None:
+        adapter, accepted = run.sequence.adapter, leading(run.draft, came)
+        self._saw(run.sequence, self._step.kinds[run.sequence], run.draft, came)
+        verified(adapter.digest if adapter else None, accepted, len(run.draft) - accepted)
 
     def _saw(self, sequence: Sequence, kind: int, foreseen: Several[int], came: Several[int | None]) -> None:
         accepted = leading(foreseen, came)

@@ -29,7 +29,7 @@ class Fixed:
 
 
 def sequence_of(tokens: list[int], max_len: int = 10_000) -> Sequence:
-    return Sequence("r", "t", b"", None, Sampling(max_tokens=9), tokens, len(tokens), max_len=max_len)
+    return Sequence("r", "t", b"", None, Sampling(max_tokens=9), tokens, 1, max_len=max_len)
 
 
 def steps(speculator: Speculator, sequence: Sequence, truth: list[int], plain: float, row: float) -> tuple[int, float]:
@@ -48,7 +48,7 @@ def steps(speculator: Speculator, sequence: Sequence, truth: list[int], plain: f
             came.append(text[known + len(came)] if known + len(came) < end else 99)
             if guess != came[-1]:
                 break
-        speculator.learn(Batch((run,)), {sequence: came}, plain + row * len(draft))
+        speculator.learn(Batch((run,)), {sequence: came}, plain + row * len(draft), lambda *counts: None)
         sequence.tokens += text[known : known + len(came)]
         count, seconds = count + 1, seconds + plain + row * len(draft)
     return count, seconds
@@ -82,7 +82,7 @@ def test_a_step_with_a_prompt_in_it_says_nothing_of_costs() -> None:
     runs = (Run(sequence, 1, 1, 1), Run(sequence_of([1] * 50), 0, 50, 1))
     for _ in range(20):
         assert speculator.drafts(Batch(runs), lambda sequence: 0) == {}
-        speculator.learn(Batch(runs), {run.sequence: [1] for run in runs}, 1.0)
+        speculator.learn(Batch(runs), {run.sequence: [1] for run in runs}, 1.0, lambda *counts: None)
 
 
 def test_nothing_is_kept_of_a_sequence_that_ended() -> None:
