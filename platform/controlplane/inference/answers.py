@@ -10,6 +10,7 @@ from engine.protocol import Usage
 Json = dict[str, Any]
 CHAT_PREFIX = "chatcmpl-"
 TEXT_PREFIX = "cmpl-"
+RESPONSE_PREFIX = "resp_"
 
 
 class Shape(Protocol):
@@ -28,7 +29,7 @@ class Shape(Protocol):
 
 def request_id_of(generation: str) -> str:
     """The request that a generation id names; request ids name themselves."""
-    for prefix in (CHAT_PREFIX, TEXT_PREFIX):
+    for prefix in (CHAT_PREFIX, TEXT_PREFIX, RESPONSE_PREFIX):
         generation = generation.removeprefix(prefix)
     return generation
 

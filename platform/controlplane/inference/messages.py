@@ -1,5 +1,6 @@
 """Chat messages: roles and contents as the model's chat template can render them."""
 
+from collections.abc import Collection
 from typing import Any, Final
 
 from controlplane.errors import InvalidRequest
@@ -88,18 +89,21 @@ def _read_tool_answer(item: dict[str, Any], content: str, where: str) -> Message
     return Message("tool", content, tool_call_id=call_id, name=name)
 
 
-def read_content(value: Any, where: str) -> str:
+def read_content(value: Any, where: str, kinds: Collection[str] = ("text", "refusal")) -> str:
+    """kinds: the types of its parts, all of them texts."""
     if isinstance(value, str):
         return value
     if not isinstance(value, list) or not value:
         raise wrong(where, value, "it must be a string or a list of text parts", "invalid_type")
-    return "\n".join(_read_part(part, f"{where}[{i}]") for i, part in enumerate(value))
+    return "\n".join(_read_part(part, f"{where}[{i}]", kinds) for i, part in enumerate(value))
 
 
-def _read_part(part: Any, where: str) -> str:
-    if not isinstance(part, dict) or part.get("type") not in ("text", "refusal"):
-        raise wrong(where, part, 'only text parts are served: {"type": "text", "text": "..."}')
-    text = part.get(part["type"])
+def _read_part(part: Any, where: str, kinds: Collection[str]) -> str:
+    kind = part.get("type") if isinstance(part, dict) else None
+    if not isinstance(kind, str) or kind not in kinds:
+        raise wrong(where, part, f"only text is served: parts of the types {', '.join(kinds)}")
+    key = "refusal" if kind == "refusal" else "text"
+    text = part.get(key)
     if not isinstance(text, str):
-        raise wrong(f"{where}.{part['type']}", text, "it must be a string", "invalid_type")
+        raise wrong(f"{where}.{key}", text, "it must be a string", "invalid_type")
     return text

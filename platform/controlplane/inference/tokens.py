@@ -11,6 +11,7 @@ from controlplane.inference.admission import choose_model
 from controlplane.inference.asking import ask, known_engine
 from controlplane.inference.endpoint import Call, endpoint
 from controlplane.inference.fields import Body, read_bool, read_ids, wrong
+from controlplane.inference.logprob_shapes import token_text
 from controlplane.inference.prompts import chat_prompt
 from controlplane.inference.replies import json_reply
 from controlplane.inference.schemas import read_model
@@ -35,7 +36,7 @@ async def tokenize(call: Call) -> HttpResponseBase:
         "count": len(found.token_ids),
         "max_model_len": engine.context_len,
         "tokens": found.token_ids,
-        "token_strs": [_shown(piece) for piece in found.pieces] if prompt.with_pieces else None,
+        "token_strs": [token_text(piece) for piece in found.pieces] if prompt.with_pieces else None,
     }
     return json_reply(answer, headers=limits.headers())
 
@@ -84,8 +85,3 @@ def _count_call(call: Call, model: str) -> Plan[Limits]:
     )
     yield from release_hold(request_id=call.id)
     return limits
-
-
-def _shown(piece: bytes) -> str:
-    """A part of a character is shown as its bytes, `\\xe2`: they would be no text."""
-    return piece.decode(errors="backslashreplace")

@@ -7,11 +7,13 @@ from controlplane.inference.api import chat_completions, completions
 from controlplane.inference.catalog import model, models
 from controlplane.inference.embeddings import embeddings
 from controlplane.inference.endpoint import unknown_url
+from controlplane.inference.responses import responses
 from controlplane.inference.tokens import detokenize, tokenize
 
 urlpatterns: list[URLPattern] = [
     path("chat/completions", chat_completions),
     path("completions", completions),
+    path("responses", responses),
     path("embeddings", embeddings),
     path("tokenize", tokenize),
     path("detokenize", detokenize),
