@@ -3,6 +3,7 @@
 from django.urls import include, path
 
 from controlplane.inference.health import health
+from controlplane.inference.openapi import openapi
 from controlplane.inference.tokens import detokenize, tokenize
 
 urlpatterns = [
@@ -10,4 +11,5 @@ urlpatterns = [
     path("tokenize", tokenize),  # where vLLM has them
     path("detokenize", detokenize),
     path("health", health),
+    path("openapi.json", openapi),
 ]

@@ -40,8 +40,13 @@ _OF_KIND: Final[dict[Kind, dict[str, tuple[Any, ...]]]] = {
 }
 
 
+def unsupported(kind: Kind) -> dict[str, tuple[Any, ...]]:
+    """Each refused parameter, and the values of it that are fine."""
+    return {**_HARMLESS, **_OF_KIND[kind]}
+
+
 def refuse_unsupported(body: Body, kind: Kind) -> None:
-    for param, harmless in {**_HARMLESS, **_OF_KIND[kind]}.items():
+    for param, harmless in unsupported(kind).items():
         value = body.get(param)
         if value is None or any(_same(value, fine) for fine in harmless):
             continue
