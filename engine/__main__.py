@@ -15,7 +15,7 @@ from engine.adapters.fetch import adapter_loader, folder_reference
 from engine.adapters.format import BaseShape
 from engine.adapters.format import Limits as AdapterLimits
 from engine.adapters.pool import AdapterPool, AdapterUnavailable
-from engine.config import EngineConfig, KVType
+from engine.config import EngineConfig, KVType, Speculate
 from engine.core import Engine
 from engine.decoding.tokenizer import Tokenizer, TokenizerError
 from engine.logs import set_up_logs
@@ -28,6 +28,8 @@ from engine.protocol import Description
 from engine.scheduling.admission import Limits
 from engine.server import AddressError, Server, check_address
 from engine.sizes import parse_bytes
+from engine.speculation.setup import check_draft_model, proposer_of
+from engine.speculation.speculator import Speculator
 
 log = logging.getLogger("engine")
 
@@ -52,6 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _server(config: EngineConfig) -> Server:
     # The cheap refusals first, before gigabytes are read.
     check_address(config.url)
+    check_draft_model(config)
     journal = Journal(config.home)
     if journal.closed_at_start:
         log.warning("requests that the last process left open were ended", extra={"count": journal.closed_at_start})
@@ -64,7 +67,17 @@ def _server(config: EngineConfig) -> Server:
     )
     grammars = tokenizer.grammars()
     spans = spans_from_environment()
-    engine = Engine(config, limits, runner, tokenizer, adapters, journal, constraints=grammars.constraint, spans=spans)
+    engine = Engine(
+        config,
+        limits,
+        runner,
+        tokenizer,
+        adapters,
+        journal,
+        constraints=grammars.constraint,
+        speculator=Speculator(proposer_of(config, info)),
+        spans=spans,
+    )
     if config.metrics_port:
         engine.metrics.serve(config.metrics_port)
     description = _description(config, info, tokenizer, journal)
@@ -125,6 +138,8 @@ def _config(options: argparse.Namespace) -> EngineConfig:
         adapter_disk_bytes=parse_bytes(options.adapter_disk_bytes),
         pinned=tuple(options.pin),
         max_rank=options.max_rank,
+        speculate=options.speculate,
+        draft_model=options.draft_model,
         drain_seconds=options.drain_seconds,
         metrics_port=options.metrics_port,
         threads=options.threads,
@@ -163,6 +178,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--adapter-host-bytes", default="1GiB", help="host memory for adapters behind the slots (%(default)s)")
     add("--adapter-disk-bytes", default="8GiB", help="disk for adapters fetched from elsewhere (%(default)s)")
     add("--pin", type=Path, action="append", default=[], help="adapter folder that keeps a slot; may be repeated")
+    add(
+        "--speculate",
+        choices=get_args(Speculate),
+        default=shipped.speculate,
+        help="who guesses tokens ahead, where that makes answers faster; text stays the same (%(default)s)",
+    )
+    add("--draft-model", type=Path, help="Hugging Face folder of a smaller model, for --speculate draft")
     add("--drain-seconds", type=float, default=shipped.drain_seconds, help="for what runs at SIGTERM (%(default)s)")
     add("--metrics-port", type=int, default=shipped.metrics_port, help="for Prometheus, on 127.0.0.1; 0 = none")
     add("--log-level", choices=("debug", "info", "warning", "error"), default="info")

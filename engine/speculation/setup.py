@@ -15,26 +15,24 @@ from engine.speculation.proposer import Proposer
 
 
 def proposer_of(config: EngineConfig, target: ModelInfo) -> Proposer | None:
-    """None where speculation is off. Raises ModelError or TokenizerError for a draft model that cannot be used."""
+    """None where speculation is off. Raises ModelError for a draft model that cannot be read."""
     if config.speculate == "lookup":
         return Lookup()
-    if config.speculate == "draft":
-        assert config.draft_model is not None, "the config holds this"
-        check_same_tokens(config.model, config.draft_model)
-        return _draft_model(config, config.draft_model, target)
-    return None
+    return None if config.draft_model is None else _draft_model(config, config.draft_model, target)
 
 
-def check_same_tokens(target: Path, draft: Path) -> None:
-    """Raises TokenizerError, naming a token, where the two folders do not number the same tokens alike."""
-    ours, theirs = _vocabulary(target), _vocabulary(draft)
+def check_draft_model(config: EngineConfig) -> None:
+    """Raises TokenizerError, naming a token, where the draft model and the model number the same tokens differently."""
+    if config.draft_model is None:
+        return
+    ours, theirs = _vocabulary(config.model), _vocabulary(config.draft_model)
     different = sorted(token for token in ours.keys() | theirs.keys() if ours.get(token) != theirs.get(token))
     if different:
         token = different[0]
         raise TokenizerError(
-            f"draft_model {draft} cannot draft for {target}: their tokenizers differ in {len(different)} tokens, as in "
-            f"{token!r}, which is {_numbered(ours.get(token))} of the model and {_numbered(theirs.get(token))} of the "
-            "draft; use a smaller model of the same family"
+            f"draft_model {config.draft_model} cannot draft for {config.model}: their tokenizers differ in "
+            f"{len(different)} tokens, as in {token!r}, which is {_numbered(ours.get(token))} of the model and "
+            f"{_numbered(theirs.get(token))} of the draft; use a smaller model of the same family"
         )
 
 

@@ -48,8 +48,8 @@ def test_no_other_lengths_are_faster(options: list[Option], row: float, depth: f
 @settings(deadline=None)
 @given(options, st.integers(0, 40), st.floats(1e-4, 1.0), st.floats(-0.1, 1.5), st.floats(0.0, 1.5))
 def test_what_is_chosen_gains(options: list[Option], others: int, plain: float, row: float, depth: float) -> None:
-    """By what was measured, the step makes more tokens per second than a plain one. row, depth: shares of plain; a noisy
-    clock may have said that rows are less than free."""
+    """By what was measured, the step makes more tokens per second than a plain one. row, depth: shares of plain; by
+    a noisy clock a row may cost less than nothing."""
     sequences = len(options) + others
     if not sequences:
         return
