@@ -68,3 +68,38 @@ def test_a_stop_string_that_the_end_of_the_text_completes() -> None:
     assert stream.push(1) == ""
     assert stream.finish() == ""
     assert stream.is_stopped
+
+
+@given(st.text("ab", max_size=20), st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=3))
+def test_a_stop_string_may_be_part_of_the_text(text: str, stop: list[str]) -> None:
+    stream, pieces = TextStream(decode, stop, include_stop=True), list[str]()
+    for byte in text.encode():
+        pieces.append(stream.push(byte))
+        if stream.is_stopped:
+            break
+    told, without = "".join([*pieces, stream.finish()]), cut(text, tuple(stop))
+    assert told == without + (stream.stopped_by or "")
+    assert (stream.stopped_by in stop) == (without != text or any(each in text for each in stop))
+
+
+@given(st.text("ab", max_size=12), st.text("ab", min_size=1, max_size=3), st.integers(0, 12))
+def test_what_begins_before_the_text_may_stop_is_text(text: str, stop: str, free: int) -> None:
+    stream = TextStream(decode, (stop,))
+    told = ""
+    for place, byte in enumerate(text.encode()):
+        told += stream.push(byte, may_stop=place >= free)
+        if stream.is_stopped:
+            break
+    told += stream.finish()
+    assert told == text[:free] + cut(text[free:], (stop,))
+
+
+@given(st.text(max_size=10), st.text(max_size=10), st.text(max_size=10))
+def test_a_copy_goes_on_alone(before: str, ours: str, theirs: str) -> None:
+    stream = TextStream(decode, ("ab", "\u00e9"))
+    said = "".join(stream.push(byte) for byte in before.encode(errors="ignore") if not stream.is_stopped)
+    other = stream.copy()
+    for each, more in ((other, theirs), (stream, ours)):
+        told = said + "".join(each.push(b) for b in more.encode(errors="ignore") if not each.is_stopped) + each.finish()
+        alone = "".join(streamed((before + more).encode(errors="ignore"), ("ab", "\u00e9")))
+        assert told == alone
