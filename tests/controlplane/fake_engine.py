@@ -117,6 +117,11 @@ class FakeEngine:
     def running(self) -> list[str]:
         return list(self._jobs)
 
+    @property
+    def sent(self) -> int:
+        """Tokens sent for the requests that run."""
+        return sum(job.sent for job in list(self._jobs.values()))
+
     def _serve(self, ready: threading.Event) -> None:
         context = zmq.Context()
         socket = context.socket(zmq.ROUTER)
