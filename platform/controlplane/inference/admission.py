@@ -139,7 +139,7 @@ def room_for(prompt: int, wanted: Wanted, engine: Description) -> int:
         place, limit = "cache pool of this engine", engine.pool_tokens
     param, asked = wanted.names["prompt"], wanted.max_tokens
     room = limit - prompt
-    if room < (1 if asked is None else min(asked, 1)):
+    if room < 1:
         raise _too_long(f"the prompt has {prompt} tokens and leaves no room for an answer", place, limit, param)
     if asked is None:
         asked = min(settings.DEFAULT_MAX_TOKENS, room)

@@ -45,6 +45,7 @@ def _generating() -> Json:
     return {
         "/v1/chat/completions": _post("ChatBody", answers.generated("chat.completion", message), "A chat completion."),
         "/v1/completions": _post("CompletionBody", answers.generated("text_completion", {"text": _TEXT}), "A text."),
+        "/v1/responses": _post(bodies.response_body(), _response(), "A response, of which nothing is stored."),
         "/v1/embeddings": _post(bodies.embedding_body(), _embeddings(), "Vectors of unit length.", streams=False),
     }
 
@@ -63,6 +64,18 @@ def _post(body: str | Json, answer: Json, text: str, *, streams: bool = True) ->
 
 def _timeout_schema() -> Json:
     return {"type": "integer", "minimum": int(TIMEOUT.low), "maximum": int(TIMEOUT.high), "description": TIMEOUT.doc}
+
+
+def _response() -> Json:
+    return answers.record(
+        id=_TEXT,
+        object={"enum": ["response"]},
+        created_at={"type": "integer"},
+        status={"enum": ["completed", "incomplete"]},
+        model=_TEXT,
+        output={"type": "array", "items": {"type": "object"}},
+        usage={"type": "object"},
+    )
 
 
 def _embeddings() -> Json:

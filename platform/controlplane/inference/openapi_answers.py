@@ -58,7 +58,7 @@ def errors(*also: int, has_body: bool = False) -> Json:
 def answered(text: str, schema: Json, *, streams: bool = False) -> Json:
     found = _response(text, schema)
     if streams:
-        found["content"]["text/event-stream"] = {"schema": {"type": "string"}}
+        found["content"]["text/event-stream"] = {"schema": record(data={"type": "string"})}
     return {"200": found}
 
 

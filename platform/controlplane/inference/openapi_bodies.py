@@ -47,6 +47,27 @@ def completion_body() -> Json:
     return _body("text", fields, ["model", "prompt"], least_tokens=0)
 
 
+def response_body() -> Json:
+    """Of POST /v1/responses: what is read of it beside the items of `input`."""
+    sampled = {name: SAMPLING[name].schema() for name in ("temperature", "top_p", "top_k", "min_p", "seed")}
+    said = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}, "minItems": 1}]}
+    item = _object(["role", "content"], role={"enum": ["system", "developer", "user", "assistant"]}, content=said)
+    given = {"anyOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": item, "minItems": 1}]}
+    properties = {
+        "model": _model(),
+        "input": {**given, "description": "A text, or the conversation as items: messages, calls and their outputs."},
+        "instructions": _nullable("string", description="A system message before the input."),
+        "max_output_tokens": _nullable("integer", minimum=1, maximum=MAX_TOKENS, description="512 by default."),
+        **sampled,
+        "text": _nullable("object", description="`format`: text, json_object or json_schema."),
+        "top_logprobs": TOP_LOGPROBS.schema(),
+        "stream": _flag("Answer with the documented events."),
+        "previous_response_id": {"enum": [None], "description": "Nothing is stored: send the whole conversation."},
+        **_labels(),
+    }
+    return {"type": "object", "required": ["model", "input"], "properties": properties}
+
+
 def embedding_body() -> Json:
     """Of POST /v1/embeddings."""
     properties = {

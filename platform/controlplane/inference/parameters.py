@@ -54,9 +54,7 @@ SAMPLING: Final[Mapping[str, Number]] = {
     "n": whole(1, MAX_CHOICES, 1, "Choices for each prompt."),
     "presence_penalty": Number(-2, 2, 0.0, "Taken from the logit of a token that has been generated."),
     "frequency_penalty": Number(-2, 2, 0.0, "Taken from a token's logit each time that it has been generated."),
-    "repetition_penalty": Number(
-        0, 10, 1.0, "Divides the logit of a token of the prompt or the answer. 1 is off.", above=True
-    ),
+    "repetition_penalty": Number(0.1, 10, 1.0, "Divides the logit of a token of the prompt or the answer. 1 is off."),
     "min_tokens": whole(0, MAX_TOKENS, 0, "The answer does not end before so many tokens."),
     "prompt_logprobs": whole(
         0,

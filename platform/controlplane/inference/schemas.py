@@ -81,9 +81,15 @@ def parse_completion(body: Body) -> Wanted:
     echo = read_bool(body, "echo")
     sampling = read_sampling(body, "text", grammar)
     prompts = text_prompts(body, grammar, with_pieces=echo)
-    if echo and sampling.logprobs is not None and sampling.prompt_logprobs is None:
-        sampling = msgspec.structs.replace(sampling, prompt_logprobs=sampling.logprobs)
+    if echo and sampling.prompt_logprobs is None:
+        sampling = msgspec.structs.replace(sampling, prompt_logprobs=_scored(body, sampling.logprobs))
     return _parse(body, model, sampling, prompts, "prompt", named, echo=echo)
+
+
+def _scored(body: Body, logprobs: int | None) -> int | None:
+    """How an echoed prompt is scored: as the text is, and where no text is wanted, it is what the engine does."""
+    is_all = _read_max_tokens(body, least=0)[0] == 0
+    return 0 if is_all and logprobs is None else logprobs
 
 
 def read_model(body: Body) -> str:
