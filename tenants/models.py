@@ -23,6 +23,10 @@ def new_membership_id() -> str:
     return new_id("mem")
 
 
+def new_invitation_id() -> str:
+    return new_id("inv")
+
+
 def new_key_id() -> str:
     return new_id("key")
 
@@ -96,6 +100,24 @@ class Membership(models.Model):
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(fields=["tenant", "user"], name="one_membership_per_tenant"),
         ]
+
+
+class Invitation(models.Model):
+    """Somebody is asked to join. token_digest: SHA-256 of what the link carries. Open while neither accepted, nor
+    revoked, nor past `expires_at`."""
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_invitation_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="invitations")
+    email = models.EmailField()
+    role = models.CharField(max_length=16, choices=Role)
+    invited_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    token_digest = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField()
+    accepted_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    objects = TenantManager["Invitation"]()
 
 
 class ApiKey(models.Model):

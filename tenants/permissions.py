@@ -10,6 +10,7 @@ ACTIONS: Final = (
     "inference",
     "adapters:read",
     "adapters:write",
+    "adapters:pin",
     "keys:read",
     "keys:write",
     "usage:read",

@@ -38,6 +38,8 @@ TRUSTED_PROXIES = env_int("VENEER_TRUSTED_PROXIES", 0)
 # --- limits -------------------------------------------------------------------------------------------------------
 MAX_RANK = env_int("VENEER_MAX_RANK", 64)
 MAX_ADAPTER_BYTES = env_int("VENEER_MAX_ADAPTER_BYTES", 512 * 1024 * 1024)
+MAX_SAVED_BYTES = env_int("VENEER_MAX_SAVED_BYTES", 256_000_000)
+MAX_PINS_PER_TENANT = env_int("VENEER_MAX_PINS_PER_TENANT", 2)
 MAX_PART_BYTES = env_int("VENEER_MAX_PART_BYTES", 64 * 1024 * 1024)
 MAX_BODY_BYTES = env_int("VENEER_MAX_BODY_BYTES", 4 * 1024 * 1024)
 DEFAULT_MAX_TOKENS = env_int("VENEER_DEFAULT_MAX_TOKENS", 512)
@@ -142,6 +144,15 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_REQUEST": True,
 }
 
+# --- mail: smtp://user:password@host:587?tls=1; none: links are handed over in the console ---------------------------
+_mail = urlsplit(env_str("VENEER_EMAIL_URL", ""))
+EMAIL_HOST = _mail.hostname or ""
+EMAIL_PORT = _mail.port or 25
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = unquote(_mail.username or ""), unquote(_mail.password or "")
+EMAIL_USE_TLS = "tls=1" in _mail.query
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = env_str("VENEER_EMAIL_FROM", "veneer@localhost")
+
 # --- Celery -------------------------------------------------------------------------------------------------------
 CELERY_BROKER_URL = VALKEY_URL
 CELERY_TIMEZONE = "UTC"
@@ -153,6 +164,7 @@ CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE = {
     "ingest-journal": {"task": "inference.ingest_journal", "schedule": 2.0},
+    "sync-pins": {"task": "inference.sync_pins", "schedule": 5.0},
     "expire-holds": {"task": "quotas.expire_holds", "schedule": 10.0},
     "resume-checks": {"task": "adapters.resume_checks", "schedule": 15.0},
     "sweep-adapters": {"task": "adapters.sweep", "schedule": 60.0},

@@ -1,6 +1,6 @@
 from django.urls import path, re_path
 
-from controlplane.console import audit, key_changes, keys, operator, pages, session
+from controlplane.console import audit, invitations, joining, key_changes, keys, members, operator, pages, session
 
 urlpatterns = [
     path("api/v1/session", session.SessionApi.as_view()),
@@ -10,6 +10,13 @@ urlpatterns = [
     path("api/v1/keys/<slug:key_id>/revoke", keys.RevokeKeyApi.as_view()),
     path("api/v1/playground/key", keys.PlaygroundKeyApi.as_view()),
     path("api/v1/operator/tenants", operator.OperatorTenantsApi.as_view()),
+    path("api/v1/members", members.MembersApi.as_view()),
+    path("api/v1/members/leave", members.LeaveApi.as_view()),
+    path("api/v1/members/<slug:member_id>", members.MemberApi.as_view()),
+    path("api/v1/invitations", invitations.InvitationsApi.as_view()),
+    path("api/v1/invitations/look", joining.LookAtInvitationApi.as_view()),
+    path("api/v1/invitations/accept", joining.JoinApi.as_view()),
+    path("api/v1/invitations/<slug:invitation_id>", invitations.InvitationApi.as_view()),
     path("api/v1/audit", audit.AuditApi.as_view()),
     path("api/v1/audit/export", audit.AuditExportApi.as_view()),
     path("api/v1/operator/audit", audit.OperatorAuditApi.as_view()),

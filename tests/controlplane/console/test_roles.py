@@ -17,6 +17,7 @@ from tests.controlplane.conftest import Api, Cast, signed_in, with_key
 PEOPLE = "owner admin developer billing viewer"
 READ = "owner admin developer viewer manage"
 WRITE = "owner admin developer manage"
+ADMIN = "owner admin"
 USAGE = f"{PEOPLE} usage:read"
 MONEY = "owner admin billing usage:read"
 OPERATOR = "operator"
@@ -41,6 +42,7 @@ MAY = {
     "GET adapters/<adapter_id>": READ,
     "DELETE adapters/<adapter_id>": WRITE,
     "PUT adapters/<adapter_id>/alias": WRITE,
+    "PUT adapters/<adapter_id>/pin": ADMIN,
     "GET versions/<version_id>": READ,
     "PUT versions/<version_id>/files/<name>": WRITE,
     "POST versions/<version_id>/finish": WRITE,
@@ -50,6 +52,15 @@ MAY = {
     "GET balance": MONEY,
     "GET statements": MONEY,
     "GET statements/<statement_id>": MONEY,
+    "GET members": "owner admin",
+    "PATCH members/<member_id>": "owner admin",
+    "DELETE members/<member_id>": "owner admin",
+    "POST members/leave": PEOPLE,
+    "GET invitations": "owner admin",
+    "POST invitations": "owner admin",
+    "DELETE invitations/<invitation_id>": "owner admin",
+    "POST invitations/look": ANYBODY,
+    "POST invitations/accept": ANYBODY,
     "GET audit": "owner admin",
     "GET audit/export": "owner admin",
     "GET operator/audit": OPERATOR,

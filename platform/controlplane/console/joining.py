@@ -1,0 +1,99 @@
+"""The other end of an invitation: somebody opens the link."""
+
+from typing import Any
+
+from django.contrib.auth import login
+from django.http import HttpRequest, HttpResponseBase
+from django.middleware.csrf import get_token
+from drf_spectacular.utils import extend_schema
+from rest_framework import serializers
+from rest_framework.permissions import AllowAny
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from controlplane.console.members import refusals
+from controlplane.console.session import SessionShape, session_body
+from controlplane.rest import ErrorBody
+from tenants.api_auth import Caller, SessionAuthentication
+from tenants.invitations import accept, find_invitation
+from tenants.models import Role, User
+
+
+class JoinApi(APIView):
+    """The token travels in the body: it must not be in an address, which logs keep."""
+
+    permission_classes = (AllowAny,)
+    authentication_classes = (SessionAuthentication,)
+
+    class Input(serializers.Serializer[Any]):
+        token = serializers.CharField(max_length=100)
+        password = serializers.CharField(
+            max_length=1000, required=False, trim_whitespace=False, style={"input_type": "password"},
+            help_text="for a new account; whoever has one signs in first",
+        )  # fmt: skip
+
+        class Meta:
+            ref_name = "Join"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        get_token(request)
+        return super().dispatch(request, *args, **kwargs)
+
+    @extend_schema(
+        operation_id="invitations_accept",
+        request=Input,
+        responses={200: SessionShape, 400: ErrorBody, 404: ErrorBody, 409: ErrorBody},
+    )
+    def post(self, request: Request) -> Response:
+        """Joins the tenant, and signs a new person in."""
+        SessionAuthentication().enforce_csrf(request)
+        data = self.Input(data=request.data)
+        data.is_valid(raise_exception=True)
+        user = signed_in_person(request)
+        with refusals():
+            person = accept(token=data.validated_data["token"], user=user, password=data.validated_data.get("password"))
+        if user is None:
+            login(request._request, person)
+        return Response(session_body(person))
+
+
+class LookAtInvitationApi(APIView):
+    permission_classes = (AllowAny,)
+    authentication_classes = (SessionAuthentication,)
+
+    class Input(serializers.Serializer[Any]):
+        token = serializers.CharField(max_length=100)
+
+        class Meta:
+            ref_name = "LookAtInvitation"
+
+    class Output(serializers.Serializer[Any]):
+        email = serializers.EmailField()
+        tenant_name = serializers.CharField()
+        role = serializers.ChoiceField(choices=Role.choices)
+        has_account = serializers.BooleanField(help_text="then sign in with it first")
+
+        class Meta:
+            ref_name = "InvitationToYou"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        get_token(request)
+        return super().dispatch(request, *args, **kwargs)
+
+    @extend_schema(operation_id="invitations_look", request=Input, responses={200: Output, 404: ErrorBody})
+    def post(self, request: Request) -> Response:
+        """What the bearer of the token is asked to join. Changes nothing."""
+        data = self.Input(data=request.data)
+        data.is_valid(raise_exception=True)
+        with refusals():
+            found = find_invitation(data.validated_data["token"])
+        has_account = User.objects.filter(email=found.email).exists()
+        return Response(
+            {"email": found.email, "tenant_name": found.tenant.name, "role": found.role, "has_account": has_account}
+        )
+
+
+def signed_in_person(request: Request) -> User | None:
+    who: object = request.user
+    return who.user if isinstance(who, Caller) else None
