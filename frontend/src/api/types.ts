@@ -14,6 +14,10 @@ export type ApiKey = Shapes["KeyShape"];
 export type IssuedKey = Shapes["IssuedKeyShape"];
 export type Scope = Shapes["ScopesEnum"];
 
+export type Member = Shapes["MemberShape"];
+export type Invitation = Shapes["InvitationShape"];
+export type SentInvitation = Shapes["SentInvitationShape"];
+export type InvitationToYou = Shapes["InvitationToYou"];
 export type AuditRow = Shapes["AuditShape"];
 
 export type Adapter = Shapes["AdapterShape"];

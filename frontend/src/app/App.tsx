@@ -1,5 +1,6 @@
 import { Box, Center, Loader } from "@mantine/core";
 import { RouterProvider } from "react-router";
+import { JoinPage } from "../join/JoinPage";
 import { useSession } from "../session/queries";
 import { SignInPage } from "../session/SignInPage";
 import { WorkspaceProvider } from "../session/WorkspaceProvider";
@@ -26,6 +27,9 @@ export function App() {
         />
       </Box>
     );
+  }
+  if (location.pathname === "/join") {
+    return <JoinPage token={location.hash.slice(1)} session={session.data} />;
   }
   if (!session.data) return <SignInPage />;
   return (

@@ -6,6 +6,7 @@ import {
   IconKey,
   IconMessages,
   IconStack2,
+  IconUsers,
 } from "@tabler/icons-react";
 import { Link, useLocation } from "react-router";
 import { useWorkspace } from "../session/context";
@@ -16,6 +17,7 @@ const TENANT_PAGES = [
   { to: "/keys", label: "API keys", Icon: IconKey, needs: "keys" },
   { to: "/usage", label: "Usage", Icon: IconChartBar, needs: "usage:read" },
   { to: "/playground", label: "Playground", Icon: IconMessages, needs: "inference" },
+  { to: "/members", label: "Members", Icon: IconUsers, needs: "members" },
   { to: "/audit", label: "Audit", Icon: IconHistory, needs: "audit:read" },
 ] as const;
 const OPERATOR_PAGES = [{ to: "/tenants", label: "Tenants", Icon: IconBuildingCommunity }];

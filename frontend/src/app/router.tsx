@@ -38,6 +38,7 @@ export const router = createBrowserRouter([
           page("adapters", "adapters:read", () => import("../adapters/AdaptersPage")),
           page("keys", "keys", () => import("../keys/KeysPage")),
           page("usage", "usage:read", () => import("../usage/UsagePage")),
+          page("members", "members", () => import("../members/MembersPage")),
           page("audit", "audit:read", () => import("../audit/AuditPage")),
           page("playground", "inference", () => import("../playground/PlaygroundPage")),
         ],

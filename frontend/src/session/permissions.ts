@@ -8,13 +8,14 @@ export type Action =
   | "inference"
   | "usage:read"
   | "billing:read"
+  | "members"
   | "audit:read";
 
 const DEVELOPER: Action[] = ["adapters:read", "adapters:write", "keys", "inference", "usage:read"];
 
 const ALLOWED: Record<Role, Action[]> = {
-  owner: [...DEVELOPER, "billing:read", "audit:read"],
-  admin: [...DEVELOPER, "billing:read", "audit:read"],
+  owner: [...DEVELOPER, "billing:read", "members", "audit:read"],
+  admin: [...DEVELOPER, "billing:read", "members", "audit:read"],
   developer: DEVELOPER,
   billing: ["usage:read", "billing:read"],
   viewer: ["adapters:read", "usage:read"],

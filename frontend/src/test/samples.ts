@@ -25,6 +25,7 @@ export function anAdapter(fields: Partial<Adapter> = {}): Adapter {
     created_at: "2026-03-01T10:00:00Z",
     state: "ready",
     alias: { splits: [{ version: 1, weight: 100 }], follows_newest: true },
+    pinned: false,
     versions: [aVersion()],
     ...fields,
   };

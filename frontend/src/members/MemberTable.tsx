@@ -1,0 +1,115 @@
+import { Badge, Button, Card, Group, Select, Table, Text, VisuallyHidden } from "@mantine/core";
+import type { Member, Role } from "../api/types";
+import { useTenant } from "../session/context";
+import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { formatDate } from "../shared/time";
+import { useChangeRole, useRemoveMember } from "./queries";
+import { grantable, mayChange, ROLES } from "./roles";
+
+export function MemberTable({ members }: { members: Member[] }) {
+  return (
+    <Card withBorder padding={0}>
+      <Table.ScrollContainer minWidth={640}>
+        <Table verticalSpacing="sm" horizontalSpacing="md" fz="sm">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Person</Table.Th>
+              <Table.Th>Role</Table.Th>
+              <Table.Th>Member since</Table.Th>
+              <Table.Th>
+                <VisuallyHidden>Actions</VisuallyHidden>
+              </Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {members.map((member) => (
+              <MemberRow key={member.id} member={member} />
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </Card>
+  );
+}
+
+function MemberRow({ member }: { member: Member }) {
+  const { session, membership } = useTenant();
+  const isSelf = member.user_id === session.user.id;
+  const may = membership !== null && mayChange(membership.role, member.role);
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Group gap="xs">
+          <Text size="sm" fw={600}>
+            {member.email}
+          </Text>
+          {isSelf && (
+            <Badge variant="default" tt="none" size="sm">
+              you
+            </Badge>
+          )}
+        </Group>
+      </Table.Td>
+      <Table.Td>
+        {may && membership ? (
+          <RoleSelect member={member} own={membership.role} />
+        ) : (
+          ROLES.find(({ value }) => value === member.role)?.label
+        )}
+      </Table.Td>
+      <Table.Td>{formatDate(member.created_at)}</Table.Td>
+      <Table.Td ta="right">{may && !isSelf && <RemoveButton member={member} />}</Table.Td>
+    </Table.Tr>
+  );
+}
+
+function RoleSelect({ member, own }: { member: Member; own: Role }) {
+  const change = useChangeRole();
+  const choose = (role: Role) =>
+    change.mutate(
+      { id: member.id, role },
+      {
+        onSuccess: () => notifyDone(`${member.email} is ${role} now.`),
+        onError: (error) => notifyFailed("The role was not changed", error),
+      },
+    );
+  return (
+    <Select
+      aria-label={`Role of ${member.email}`}
+      size="xs"
+      w={140}
+      data={grantable(own).map(({ value, label }) => ({ value, label }))}
+      value={member.role}
+      onChange={(role) => role && role !== member.role && choose(role as Role)}
+      allowDeselect={false}
+      disabled={change.isPending}
+    />
+  );
+}
+
+function RemoveButton({ member }: { member: Member }) {
+  const remove = useRemoveMember();
+  const confirm = () =>
+    confirmDanger({
+      title: `Remove ${member.email}?`,
+      text: "They are refused at once. Keys that they issued stay: revoke those that should not.",
+      confirm: "Remove from the tenant",
+      onConfirm: () =>
+        remove.mutate(member.id, {
+          onSuccess: () => notifyDone(`${member.email} is removed.`),
+          onError: (error) => notifyFailed(`${member.email} was not removed`, error),
+        }),
+    });
+  return (
+    <Button
+      size="compact-sm"
+      variant="subtle"
+      color="red"
+      onClick={confirm}
+      loading={remove.isPending}
+      aria-label={`Remove ${member.email}`}
+    >
+      Remove
+    </Button>
+  );
+}

@@ -1,0 +1,43 @@
+import { Alert, Button, PasswordInput, Stack, TextInput } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import { IconAlertCircle } from "@tabler/icons-react";
+import { messageOf } from "../api/errors";
+import { useSignIn } from "./queries";
+
+export function SignInForm({ email = "" }: { email?: string }) {
+  const signIn = useSignIn();
+  const form = useForm({
+    initialValues: { email, password: "" },
+    validate: {
+      email: (value) => (/^\S+@\S+$/.test(value) ? null : "Enter the e-mail address of your login"),
+      password: (value) => (value ? null : "Enter your password"),
+    },
+  });
+  return (
+    <form onSubmit={form.onSubmit((values) => signIn.mutate(values))} noValidate>
+      <Stack>
+        {signIn.isError && (
+          <Alert color="red" icon={<IconAlertCircle aria-hidden />} role="alert">
+            {messageOf(signIn.error)}
+          </Alert>
+        )}
+        <TextInput
+          label="E-mail"
+          type="email"
+          autoComplete="username"
+          autoFocus={!email}
+          {...form.getInputProps("email")}
+        />
+        <PasswordInput
+          label="Password"
+          autoComplete="current-password"
+          autoFocus={Boolean(email)}
+          {...form.getInputProps("password")}
+        />
+        <Button type="submit" fullWidth mt="xs" loading={signIn.isPending}>
+          Sign in
+        </Button>
+      </Stack>
+    </form>
+  );
+}
