@@ -7,6 +7,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from kernels.upload import upload
+
 E3M4_MAX = 31.0
 
 Activation = Literal["silu", "gelu_tanh"]
@@ -106,4 +108,8 @@ class PagedBatch:
         positions = torch.tensor(starts, dtype=torch.int32)[run_of] + within
         page_table = torch.tensor(table, dtype=torch.int32).reshape(len(lengths), width)
         angles = positions if shifts is None else positions + torch.tensor(shifts, dtype=torch.int32)[run_of]
-        return PagedBatch(*(x.to(device) for x in (positions, angles, run_of, first, page_table)))
+        return PagedBatch(positions, angles, run_of, first, page_table).to(device)
+
+    def to(self, device: str) -> "PagedBatch":
+        """From the CPU."""
+        return PagedBatch(*upload((self.positions, self.angles, self.run_of, self.run_starts, self.page_table), device))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from kernels.upload import upload
+
 
 @dataclass(frozen=True, slots=True)
 class Segments:
@@ -43,10 +45,13 @@ class Segments:
         order = [row for slot in sorted(rows) for row in rows[slot]]
         cuts = _cut([(slot, len(rows[slot])) for slot in sorted(rows)], chunk)
         columns = list(zip(*cuts, strict=True)) or [(), (), ()]
-        order_, slots_, starts_, lengths_ = (
-            torch.tensor(column, dtype=torch.int32, device=device) for column in (order, *columns)
-        )
-        return Segments(order_, slots_, starts_, lengths_, max(columns[2], default=0))
+        order_, slots_, starts_, lengths_ = (torch.tensor(column, dtype=torch.int32) for column in (order, *columns))
+        return Segments(order_, slots_, starts_, lengths_, max(columns[2], default=0)).to(device)
+
+    def to(self, device: str) -> "Segments":
+        """From the CPU."""
+        order, slots, starts, lengths = upload((self.order, self.slots, self.starts, self.lengths), device)
+        return Segments(order, slots, starts, lengths, self.longest)
 
 
 def _cut(groups: Sequence[tuple[int, int]], chunk: int) -> list[tuple[int, int, int]]:

@@ -82,6 +82,11 @@ class LoraBank:
     def table(self, layer: int, site: tuple[str, ...]) -> AdapterTable:
         return self._tables[layer, site]
 
+    @property
+    def largest_ranks(self) -> tuple[int, ...]:
+        """Of each table of a layer, always in the same order."""
+        return tuple(table.largest_rank for table in self._tables.values())
+
     def write(self, slot: int, weights: Mapping[tuple[int, str], LoraWeights]) -> None:
         """Replace what the slot holds. Keys are (layer, module); modules left out are those of the base model.
 

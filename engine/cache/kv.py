@@ -12,13 +12,15 @@ DTYPES: dict[KVType, torch.dtype] = {"fp32": torch.float32, "bf16": torch.bfloat
 class KVCache:
     """Page `p` of the pool is row `p` of every layer's tensors; `engine.cache.pages` decides who owns it.
 
-    fp8: e3m4 codes with one float32 scale per token and head.
+    fp8: e3m4 codes with one float32 scale per token and head. scratch_page: one more than the pool has, for what pads
+    a captured step; no sequence ever owns it.
     """
 
     def __init__(self, info: ModelInfo, pages: int, page_size: int, kv_type: KVType, device: str = "cpu") -> None:
         self.pages, self.page_size, self.kv_type = pages, page_size, kv_type
         self.bytes_per_token = bytes_per_token(info, kv_type)
-        shape = (pages, info.kv_heads, page_size)
+        self.scratch_page = pages
+        shape = (pages + 1, info.kv_heads, page_size)
         self.layers = [_page_store(shape, info.head_dim, kv_type, device) for _ in range(info.num_layers)]
 
 

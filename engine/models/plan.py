@@ -120,6 +120,11 @@ class Plan:
         lengths = {body.rope.switch_len for body in bodies if isinstance(body, Attention)}
         return next(iter(lengths - {None}), None)
 
+    @property
+    def is_capturable(self) -> bool:
+        """No step's launches depend on numbers that only the device knows, as a router's choice does."""
+        return not any(isinstance(layer.feed_forward.body, Experts) for layer in self.layers)
+
     def info(self, name: str) -> ModelInfo:
         linears = list(self.layers[0].linears)
         assert all(list(layer.linears) == linears for layer in self.layers), "layers differ in their linears"

@@ -3,13 +3,16 @@
 import os
 
 import torch
+from torch import Tensor
 
 from engine.adapters.bank import LoraBank
 from engine.cache.kv import KVCache
 from engine.config import EngineConfig
 from engine.model_info import ModelInfo
+from engine.models.cuda_start import pages_that_fit
 from engine.models.decoder import Decoder
 from engine.models.families import read_plan
+from engine.models.graphs import CudaRecorder, StepGraphs
 from engine.models.layers import Ops, Step
 from engine.models.rows import Rows
 from engine.models.weights import Checkpoint
@@ -22,9 +25,17 @@ from kernels.segments import Segments
 class Runner:
     """One model on one device, with its adapter slots and its pages."""
 
-    def __init__(self, info: ModelInfo, model: Decoder, bank: LoraBank, kv: KVCache, ops: Ops) -> None:
+    def __init__(
+        self,
+        info: ModelInfo,
+        model: Decoder,
+        bank: LoraBank,
+        kv: KVCache,
+        ops: Ops,
+        graphs: StepGraphs | None = None,
+    ) -> None:
         self.info, self.bank, self.kv = info, bank, kv
-        self._model, self._ops = model, ops
+        self._model, self._ops, self._graphs = model, ops, graphs
 
     @torch.inference_mode()
     def run(self, batch: Batch) -> Rows:
@@ -32,7 +43,7 @@ class Runner:
         step = self._step(batch)
         tokens = [token for run in batch.runs for token in run.tokens]
         assert len(tokens) == batch.tokens, "a run reaches past its sequence's tokens"
-        residual, delta = self._model.hidden(torch.tensor(tokens, device=self.bank.device), step, self.kv)
+        residual, delta = self._hidden(tokens, step)
         pooled, rows = _rows(batch, pools=True), _rows(batch, pools=False)
         hidden = residual.new_empty(0, self.info.hidden)
         if pooled:
@@ -44,8 +55,17 @@ class Runner:
         last = torch.tensor(rows, device=self.bank.device)
         return Rows(self._model.logits(residual[last], delta[last], [step.slots[row] for row in rows]), hidden)
 
+    def _hidden(self, tokens: list[int], step: Step) -> tuple[Tensor, Tensor]:
+        if self._graphs is not None:
+            replayed = self._graphs.hidden(tokens, step)
+            if replayed is not None:
+                return replayed
+            device = self.bank.device
+            step = Step(step.batch.to(device), step.segments.to(device), step.slots)
+        return self._model.hidden(torch.tensor(tokens, device=self.bank.device), step, self.kv)
+
     def _step(self, batch: Batch) -> Step:
-        runs, device = batch.runs, self.bank.device
+        runs, device = batch.runs, self.bank.device if self._graphs is None else "cpu"
         lengths = [run.length for run in runs]
         paged = PagedBatch.build(
             [run.start for run in runs],
@@ -92,11 +112,15 @@ def load_runner(config: EngineConfig) -> Runner:
     info = plan.info(config.model.resolve().name)
     dtype = torch.float32 if config.exact else torch.bfloat16
     bank = LoraBank(info, config.adapter_slots, config.max_rank, dtype, config.device)
-    kv = KVCache(info, config.pages, config.page_size, config.kv_type, config.device)
     ops = _ops(config, threads)
     with Checkpoint(config.model) as checkpoint:
         model = Decoder(plan, checkpoint, bank, ops)
-    return Runner(info, model, bank, kv, ops)
+    pages = config.pages or pages_that_fit(config, info, model, bank)
+    kv = KVCache(info, pages, config.page_size, config.kv_type, config.device)
+    graphs = None
+    if config.device == "cuda" and plan.is_capturable:
+        graphs = StepGraphs(model, bank, kv, CudaRecorder(), kv.scratch_page)
+    return Runner(info, model, bank, kv, ops, graphs)
 
 
 def _ops(config: EngineConfig, threads: int) -> Ops:
