@@ -19,7 +19,8 @@ from pathlib import Path
 
 import torch
 
-from engine.adapters.bank import LoraWeights
+from engine.adapters.bank import AdapterWeights, LoraWeights
+from engine.adapters.load import ready_for
 from engine.config import EngineConfig
 from engine.models.runner import Runner, load_runner
 from engine.protocol import Sampling
@@ -65,12 +66,12 @@ def modules_of(slot: int, runner: Runner) -> list[str]:
 def fill_bank(runner: Runner) -> None:
     for slot in range(ADAPTERS):
         rank = RANKS[slot % len(RANKS)]
-        weights = {}
+        weights = AdapterWeights()
         for name in modules_of(slot, runner):
             out, inside = runner.info.modules[name]
             for layer in range(runner.info.num_layers):
                 weights[layer, name] = LoraWeights(torch.randn(rank, inside) / 99, torch.randn(out, rank) / 99, 1.0)
-        runner.bank.write(slot, weights)
+        runner.bank.write(slot, ready_for(weights, runner.bank.dtype))
 
 
 def decode_batch(runner: Runner, sequences: int, adapters: int, context: int) -> Batch:

@@ -18,6 +18,7 @@ from engine.adapters.safetensors_header import TensorEntry
 from engine.adapters.scan import DTYPES
 from engine.adapters.source import Source
 from engine.adapters.spec import AdapterSpec, ModuleLora
+from kernels.cpu.arena import in_huge_pages
 
 _NORM_ROWS = 1024  # rows of W + sBA that are in memory at once
 
@@ -64,7 +65,7 @@ class _Room:
     """One allocation for many tensors."""
 
     def __init__(self, items: int, dtype: torch.dtype) -> None:
-        self._memory = torch.empty(items, dtype=dtype)
+        self._memory = in_huge_pages(items * dtype.itemsize).view(dtype)
         self._used = 0
 
     def put(self, x: Tensor) -> Tensor:

@@ -19,15 +19,16 @@ class Arena:
         """uint8 [size], at a cache line's start."""
         size_in_lines = -(-size // LINE) * LINE
         if self._used + size_in_lines > self._slab.numel():
-            self._slab, self._used = _slab(max(SLAB, size_in_lines)), 0
+            self._slab, self._used = in_huge_pages(max(SLAB, size_in_lines)), 0
         first, self._used = self._used, self._used + size_in_lines
         return self._slab[first : first + size]
 
 
-def _slab(size: int) -> Tensor:
-    whole = -(-size // HUGE) * HUGE
-    raw = torch.empty(whole + HUGE, dtype=torch.uint8)
-    slab = raw[-raw.data_ptr() % HUGE :][:whole]
+def in_huge_pages(size: int) -> Tensor:
+    """uint8 [size], in huge pages as far as whole ones fit."""
+    raw = torch.empty(size + HUGE, dtype=torch.uint8)
+    memory = raw[-raw.data_ptr() % HUGE :][:size]
     if hasattr(mmap, "MADV_HUGEPAGE"):  # a wish: where the system refuses, small pages serve
-        ctypes.CDLL(None).madvise(ctypes.c_void_p(slab.data_ptr()), ctypes.c_size_t(whole), mmap.MADV_HUGEPAGE)
-    return slab
+        whole = ctypes.c_size_t(size // HUGE * HUGE)
+        ctypes.CDLL(None).madvise(ctypes.c_void_p(memory.data_ptr()), whole, mmap.MADV_HUGEPAGE)
+    return memory

@@ -10,7 +10,6 @@
 #include "linear.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "dot.h"
 
@@ -122,16 +121,11 @@ void block_of(const bf16 *x, const Linear &l, int64_t block, const bf16 *next, b
     }
 }
 
-template <class T> void widen(const T *x, int64_t n, float *out) {
-    for (int64_t i = 0; i < n; i++) out[i] = to_float(x[i]);
-}
-
 template <int T, class W>
-void rows_of(const W *x, const W *w, const Linear &l, int64_t first, int64_t rows, W *y, float *wide) {
+void rows_of(const W *x, const W *w, const Linear &l, int64_t first, int64_t rows, W *y) {
     float sums[T * STRIP];
     const W *b = static_cast<const W *>(l.b);
-    widen(x, T * l.in, wide);
-    dots_of<T>(wide, l.in, w, l.in, rows, sums, STRIP);
+    dots_of<T>(x, l.in, w, l.in, rows, sums, STRIP);
     for (int t = 0; t < T; t++)
         for (int64_t r = 0; r < rows; r++) {
             const float sum = sums[t * STRIP + r];
@@ -140,13 +134,12 @@ void rows_of(const W *x, const W *w, const Linear &l, int64_t first, int64_t row
 }
 
 template <class W> void plain(const W *x, const Linear &l, W *y, int64_t tokens, const Team &team) {
-    std::vector<float> wide(TILE * l.in);
     team.split((l.out + STRIP - 1) / STRIP, [&](int64_t strip) {
         const int64_t first = strip * STRIP, rows = std::min(STRIP, l.out - first);
         const W *w = static_cast<const W *>(l.w) + first * l.in;
         int64_t t = 0;
-        for (; t + TILE <= tokens; t += TILE) rows_of<TILE>(x + t * l.in, w, l, first, rows, y + t * l.out, wide.data());
-        for (; t < tokens; t++) rows_of<1>(x + t * l.in, w, l, first, rows, y + t * l.out, wide.data());
+        for (; t + TILE <= tokens; t += TILE) rows_of<TILE>(x + t * l.in, w, l, first, rows, y + t * l.out);
+        for (; t < tokens; t++) rows_of<1>(x + t * l.in, w, l, first, rows, y + t * l.out);
     });
 }
 

@@ -5,6 +5,7 @@
 // depend on threads, on the other chunks, or on where in a chunk a token sits.
 #include "lora.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "dot.h"
@@ -25,43 +26,54 @@ INLINE f32x16 changed(f32x16 y, Columns columns, int64_t at, int count) {
     return y * gain + shift;
 }
 
-template <int T, int C, class W>
-INLINE void expand(const float *h, int64_t rank, const W *b, int64_t out, int64_t first, float (*sum)[C * LANES]) {
-    f32x16 acc[T][C];
-    for (int t = 0; t < T; t++)
-        for (int c = 0; c < C; c++) acc[t][c] = all(0.0f);
-    for (int64_t r = 0; r < rank; r++)
-        for (int c = 0; c < C; c++) {
-            f32x16 wide = load(b + r * out + first + c * LANES, int(out - first - c * LANES));
-            for (int t = 0; t < T; t++) acc[t][c] += h[t * rank + r] * wide;
+// sums[t][0..out) += R ranks' h * b, read along b's rows: as it lies in memory. A column's sum takes the ranks in order,
+// whatever T and R.
+template <int T, int R, class W>
+INLINE void expand_ranks(const float *h, int64_t rank, int64_t r, const W *b, int64_t out, float *sums, int64_t stride) {
+    for (int64_t at = 0; at < out; at += LANES) {
+        const int count = int(out - at);
+        f32x16 wide[R];
+        for (int i = 0; i < R; i++) wide[i] = load(b + (r + i) * out + at, count);
+        for (int i = 0; i < R; i++) __builtin_prefetch(b + (r + R + i) * out + at);
+        for (int t = 0; t < T; t++) {
+            f32x16 sum = load16(sums + t * stride + at);
+            for (int i = 0; i < R; i++) sum += h[t * rank + r + i] * wide[i];
+            store16(sums + t * stride + at, sum);
         }
-    for (int t = 0; t < T; t++)
-        for (int c = 0; c < C; c++) store16(sum[t] + c * LANES, acc[t][c]);
+    }
 }
 
-template <int T, int C, bool CHANGED, class W>
-INLINE void add_columns(const float *h, int64_t rank, const W *b, int64_t out, int64_t first, float scaling,
-                        Columns columns, W *const *y) {
-    alignas(ALIGN) float sum[T][C * LANES];
-    expand<T, C>(h, rank, b, out, first, sum);
-    for (int t = 0; t < T; t++)
-        for (int64_t at = 0; at < C * LANES && first + at < out; at += LANES) {
-            const int count = int(out - first - at);
-            f32x16 base = load(y[t] + first + at, count);
-            if (CHANGED) base = changed(base, columns, first + at, count);
-            store(y[t] + first + at, base + scaling * load16(sum[t] + at), count);
-        }
+template <int T, class W>
+void expand(const float *h, int64_t rank, const W *b, int64_t out, float *sums, int64_t stride) {
+    std::fill(sums, sums + T * stride, 0.0f);
+    int64_t r = 0;
+    for (; r + 8 <= rank; r += 8) expand_ranks<T, 8>(h, rank, r, b, out, sums, stride);
+    for (; r + 4 <= rank; r += 4) expand_ranks<T, 4>(h, rank, r, b, out, sums, stride);
+    for (; r < rank; r++) expand_ranks<T, 1>(h, rank, r, b, out, sums, stride);
 }
 
-template <int T, bool CHANGED, class W>
-void tile(const float *x, int64_t in, const W *a, const W *b, int64_t rank, int64_t out, float scaling, Columns columns,
+template <bool CHANGED, class W>
+void add_row(const float *sums, int64_t out, float scaling, Columns columns, W *y) {
+    for (int64_t at = 0; at < out; at += LANES) {
+        const int count = int(out - at);
+        f32x16 base = load(y + at, count);
+        if (CHANGED) base = changed(base, columns, at, count);
+        store(y + at, base + scaling * load16(sums + at), count);
+    }
+}
+
+int64_t whole_lanes(int64_t out) { return (out + LANES - 1) / LANES * LANES; }
+
+// x: [T, in]; h: room for T * (rank + whole_lanes(out)) sums.
+template <int T, class W>
+void tile(const W *x, int64_t in, const W *a, const W *b, int64_t rank, int64_t out, float scaling, Columns columns,
           W *const *y, float *h) {
-    constexpr int WIDE = T == 1 ? 4 : 2;
+    float *sums = h + T * rank;
+    const int64_t stride = whole_lanes(out);
     dots_of<T>(x, in, a, in, rank, h, rank);
-    int64_t first = 0;
-    for (; first + WIDE * LANES <= out; first += WIDE * LANES)
-        add_columns<T, WIDE, CHANGED>(h, rank, b, out, first, scaling, columns, y);
-    for (; first < out; first += LANES) add_columns<T, 1, CHANGED>(h, rank, b, out, first, scaling, columns, y);
+    expand<T>(h, rank, b, out, sums, stride);
+    for (int t = 0; t < T; t++)
+        (columns.gain || columns.shift ? add_row<true, W> : add_row<false, W>)(sums + t * stride, out, scaling, columns, y[t]);
 }
 
 template <class W> struct Call {
@@ -72,7 +84,12 @@ template <class W> struct Call {
     const Segments &segments;
 };
 
-template <class W> void run_task(const Call<W> &c, int64_t chunk, int64_t slice, std::vector<float> &scratch) {
+template <class W> struct Scratch {
+    std::vector<W> x;
+    std::vector<float> sums;
+};
+
+template <class W> void run_task(const Call<W> &c, int64_t chunk, int64_t slice, Scratch<W> &scratch) {
     const int64_t entry = int64_t(c.segments.slots[chunk]) * c.table.slices + slice, rank = c.table.ranks[entry];
     if (rank == 0) return;
     const W *a = reinterpret_cast<const W *>(c.table.pointers[entry * 4]);
@@ -80,20 +97,18 @@ template <class W> void run_task(const Call<W> &c, int64_t chunk, int64_t slice,
     const Columns columns{reinterpret_cast<const float *>(c.table.pointers[entry * 4 + 2]),
                           reinterpret_cast<const float *>(c.table.pointers[entry * 4 + 3])};
     const int64_t column = c.table.out_offsets[slice], out = c.table.out_offsets[slice + 1] - column;
-    scratch.resize(TILE * (c.in + rank));
-    float *x = scratch.data(), *h = x + TILE * c.in;
+    scratch.x.resize(TILE * c.in);
+    scratch.sums.resize(TILE * (rank + whole_lanes(out)));
     for (int32_t done = 0; done < c.segments.lengths[chunk];) {
         const int count = c.segments.lengths[chunk] - done >= TILE ? TILE : 1;
         W *y[TILE];
         for (int t = 0; t < count; t++) {
             const int64_t row = c.segments.order[c.segments.starts[chunk] + done + t];
             y[t] = c.y + row * c.y_stride + column;
-            for (int64_t i = 0; i < c.in; i++) x[t * c.in + i] = to_float(c.x[row * c.in + i]);
+            std::copy_n(c.x + row * c.in, c.in, scratch.x.data() + t * c.in);
         }
-        const bool is_changed = columns.gain || columns.shift;
-        auto add = count == TILE ? (is_changed ? tile<TILE, true, W> : tile<TILE, false, W>)
-                                 : (is_changed ? tile<1, true, W> : tile<1, false, W>);
-        add(x, c.in, a, b, rank, out, c.table.scalings[entry], columns, y, h);
+        auto add = count == TILE ? tile<TILE, W> : tile<1, W>;
+        add(scratch.x.data(), c.in, a, b, rank, out, c.table.scalings[entry], columns, y, scratch.sums.data());
         done += count;
     }
 }
@@ -103,7 +118,7 @@ template <class W> void run_task(const Call<W> &c, int64_t chunk, int64_t slice,
 template <class T>
 void add_lora(T *y, const T *x, int64_t out, int64_t in, const Table &table, const Segments &segments, const Team &team) {
     const Call<T> call{y, x, out, in, table, segments};
-    static thread_local std::vector<float> scratch;
+    static thread_local Scratch<T> scratch;
     team.share(segments.chunks * table.slices,
                [&](int64_t i) { run_task(call, i / table.slices, i % table.slices, scratch); });
 }
