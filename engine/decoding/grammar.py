@@ -109,8 +109,8 @@ class GrammarConstraint:
         if self._matcher.is_error():
             self._on_failure()
             raise ConstraintRefused(
-                "the grammar is too complex to go on with at this place of the text: make it smaller, or bound its "
-                "repetitions"
+                "the grammar is too complex to go on with at this place of the text, or asks for characters that this "
+                "model's tokens cannot write: make it smaller, bound its repetitions, or leave them out"
             )
         return torch.frombuffer(bits, dtype=torch.int32)[: self._words]
 

@@ -108,6 +108,8 @@ def test_every_text_under_a_schema_is_valid(writer: Writer, grammars: Grammars, 
         jsonschema.validate(json.loads(text), content)
 
 
+# This vocabulary has no token for some bytes, thus cannot write some planes of Unicode.
+LETTERS = 'ab ö日🙂"\\\n\x00/'
 names = st.text('abcö_ "\\', min_size=1, max_size=6)
 leaves = st.one_of(
     st.just({"type": "boolean"}),
@@ -122,9 +124,9 @@ leaves = st.one_of(
         st.integers(0, 3),
         st.integers(0, 4),
     ),
-    st.lists(st.one_of(st.text(max_size=4), st.integers(), st.none(), st.booleans()), min_size=1, max_size=4).map(
-        lambda values: {"enum": values}
-    ),
+    st.lists(
+        st.one_of(st.text(LETTERS, max_size=4), st.integers(), st.none(), st.booleans()), min_size=1, max_size=4
+    ).map(lambda values: {"enum": values}),
 )
 
 
@@ -311,6 +313,11 @@ def test_a_grammar_that_grows_too_complex_fails_its_text_and_no_other(writer: Wr
             writer.write(constraint, seed=1, limit=2_000)
         assert not grammars.is_ready(grammar)
     assert grammars.constraint(Grammar("regex", "ab")).mask().any()
+
+
+def test_what_the_vocabulary_cannot_write_fails_its_text(writer: Writer, grammars: Grammars) -> None:
+    with pytest.raises(ConstraintRefused, match="this model's tokens cannot write"):
+        writer.write(grammars.constraint(schema({"enum": ["\U00040000"]})), seed=1)
 
 
 def test_the_latest_grammars_are_kept(tokenizer: Tokenizer) -> None:
