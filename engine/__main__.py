@@ -86,7 +86,8 @@ def _server(config: EngineConfig) -> Server:
 
 
 def _adapters(config: EngineConfig, runner: Runner) -> AdapterPool:
-    base, limits = BaseShape.from_config_file(config.model), AdapterLimits(max_rank=config.max_rank)
+    base = BaseShape.from_config_file(config.model)
+    limits = AdapterLimits(config.max_rank, max_saved_bytes=config.max_saved_bytes)
     disk = DiskCache(config.home / "adapters", config.adapter_disk_bytes)
     load = adapter_loader(base, limits, disk, runner.bank)
     pool = AdapterPool(runner.bank, config.adapter_slots, load, config.adapter_host_bytes, lambda: disk.digests)
@@ -138,6 +139,7 @@ def _config(options: argparse.Namespace) -> EngineConfig:
         adapter_disk_bytes=parse_bytes(options.adapter_disk_bytes),
         pinned=tuple(options.pin),
         max_rank=options.max_rank,
+        max_saved_bytes=parse_bytes(options.max_saved_bytes),
         speculate=options.speculate,
         draft_model=options.draft_model,
         drain_seconds=options.drain_seconds,
@@ -177,6 +179,7 @@ def _parser() -> argparse.ArgumentParser:
         add(f"--{name.replace('_', '-')}", type=int, default=getattr(shipped, name), help=f"{help_text} (%(default)s)")
     add("--adapter-host-bytes", default="1GiB", help="host memory for adapters behind the slots (%(default)s)")
     add("--adapter-disk-bytes", default="8GiB", help="disk for adapters fetched from elsewhere (%(default)s)")
+    add("--max-saved-bytes", default="256MB", help="of an adapter's whole weights (%(default)s)")
     add("--pin", type=Path, action="append", default=[], help="adapter folder that keeps a slot; may be repeated")
     add(
         "--speculate",

@@ -39,6 +39,7 @@ class EngineConfig:
     adapter_disk_bytes: int = 8 << 30
     pinned: tuple[Path, ...] = ()
     max_rank: int = 64
+    max_saved_bytes: int = 256_000_000
     speculate: Speculate = "lookup"
     draft_model: Path | None = None
     drain_seconds: float = 5.0
@@ -57,6 +58,7 @@ class EngineConfig:
             "adapter_host_bytes",
             "adapter_disk_bytes",
             "max_rank",
+            "max_saved_bytes",
         ):
             value: int = getattr(self, name)
             if value < 1:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import msgspec
 
+from engine.adapters.placement import place
 from engine.adapters.pool import AdapterPool
 from engine.answers import held_back_events, token_event
 from engine.cache.pages import PagePool
@@ -23,7 +24,7 @@ from engine.metering.journal import Journal
 from engine.metering.metrics import Metrics
 from engine.metering.spans import Spans
 from engine.models.rows import Rows
-from engine.protocol import EngineError, Event, FinishReason, Generate, Grammar, Usage
+from engine.protocol import EngineError, Event, FinishReason, Generate, Grammar, Pin, Preload, Usage
 from engine.request import Request
 from engine.scheduling.admission import Limits, refusal
 from engine.scheduling.overload import Line, ServiceRate, Shedding
@@ -67,13 +68,8 @@ class Engine:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.metrics = Metrics()
-        self._limits, self._model, self._piece, self._adapters, self._journal = (
-            limits,
-            model,
-            texts.piece,
-            adapters,
-            journal,
-        )
+        self._limits, self._model, self._piece = limits, model, texts.piece
+        self._adapters, self._journal = adapters, journal
         self._intake = Intake(limits, texts, constraints)
         pool = PagePool(config.pages)
         self._scheduler = Scheduler(
@@ -100,6 +96,11 @@ class Engine:
         return not self._live and not self._events
 
     @property
+    def is_resting(self) -> bool:
+        """Idle, and no pinned adapter is on its way to a slot."""
+        return self.is_idle and not self._adapters.is_settling
+
+    @property
     def is_waiting(self) -> bool:
         """Nothing to compute just now: adapters are loading, or the journal's disk does not take more."""
         return self._last_step_was_empty or self._journal_fails
@@ -116,6 +117,15 @@ class Engine:
         """End a request within this step, as `cancelled`. One that has ended, or never was, is nobody's business."""
         if request_id in self._live:
             self._end(self._live[request_id], "cancelled")
+
+    def place(self, asked: Pin | Preload) -> Event:
+        """Pin, unpin or load an adapter; where it is now."""
+        return place(self._adapters, self._limits.max_rank, asked)
+
+    @property
+    def pinned(self) -> tuple[str, ...]:
+        """Digests of adapters that `place` pinned; any thread may ask."""
+        return self._adapters.kept
 
     def step(self) -> list[Event]:
         """Plan, run, finish. Returns what there is to say, every word of it journaled."""
@@ -151,8 +161,6 @@ class Engine:
         assert known == {sequence for request in self._live.values() for sequence in request.sequences}
         assert {sequence.request_id for sequence in known} == self._live.keys()
         assert self._live.keys() == self._journal.open_requests.keys()
-        if self._spans:
-            self._spans.check_integrity(set(self._live))
 
     def _unjournalable(self, request: Generate) -> EngineError | None:
         if self._journal.knows(request.request_id):

@@ -161,6 +161,23 @@ class Abort(msgspec.Struct, tag="abort", frozen=True):
     request_id: str
 
 
+class Pin(msgspec.Struct, tag="pin", frozen=True):
+    """Keep an adapter in a slot from now on, or no more; answered with `Residency`, or with an `EngineError` where no
+    slot would be left for the others. An engine forgets its pins when it ends: `Description.pinned` says what it has.
+    """
+
+    call_id: str
+    adapter: AdapterRef
+    pinned: bool
+
+
+class Preload(msgspec.Struct, tag="preload", frozen=True):
+    """Have an adapter in host memory soon, for as long as there is room; answered with `Residency`."""
+
+    call_id: str
+    adapter: AdapterRef
+
+
 class Ping(msgspec.Struct, tag="ping", frozen=True):
     """Sent every second. An engine that hears nothing from a gateway for five seconds aborts what it asked for."""
 
@@ -179,7 +196,7 @@ class AckJournal(msgspec.Struct, tag="ack_journal", frozen=True):
     position: int
 
 
-Request = Describe | Prepare | Detokenize | Generate | Abort | Ping | ReadJournal | AckJournal
+Request = Describe | Prepare | Detokenize | Generate | Abort | Pin | Preload | Ping | ReadJournal | AckJournal
 
 
 # --- engine -> gateway -------------------------------------------------------------------------------------------
@@ -211,6 +228,7 @@ class Description(msgspec.Struct, tag="description", frozen=True):
     hidden_size: int = 0  # numbers in an embedding
     tool_format: ToolFormat | None = None  # how this model writes a tool call; None: it has no chat template
     reasoning: tuple[str, str] | None = None  # what its template opens and closes a thought with
+    pinned: tuple[str, ...] = ()  # digests that `Pin` keeps
 
 
 class Prepared(msgspec.Struct, tag="prepared", frozen=True):
@@ -284,6 +302,15 @@ class EngineError(msgspec.Struct, tag="error", frozen=True):
     retry_after_s: float | None = None
 
 
+class Residency(msgspec.Struct, tag="residency", frozen=True):
+    """Where an adapter is just now. A pin that cannot be loaded is dropped."""
+
+    call_id: str
+    digest: str
+    tier: Literal["slot", "host", "loading", "none"]
+    pinned: bool
+
+
 class JournalLine(msgspec.Struct, tag="journal_line", frozen=True):
     """One ended request: the authority on what was used. Times are UTC unix seconds."""
 
@@ -304,7 +331,7 @@ class JournalPage(msgspec.Struct, tag="journal_page", frozen=True):
     last_position: int  # of the whole journal
 
 
-Event = Description | Prepared | Detokenized | TokenEvent | EngineError | JournalPage
+Event = Description | Prepared | Detokenized | TokenEvent | EngineError | JournalPage | Residency
 
 _encoder = msgspec.msgpack.Encoder()
 _request_decoder: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)

@@ -29,6 +29,8 @@ from engine.protocol import (
     Generate,
     Grammar,
     JournalPage,
+    Pin,
+    Preload,
     Prepare,
     Prepared,
     ReadJournal,
@@ -63,7 +65,7 @@ class Prompts(Protocol):
 
 
 class Server:
-    """Answers `Prepare`, `Detokenize`, `Describe` and `ReadJournal` itself; hands `Generate` and `Abort` to the step
+    """Answers `Prepare`, `Detokenize`, `Describe` and `ReadJournal` itself; hands the rest to the step
     thread, those with a grammar once it is compiled.
 
     A gateway that has been silent for SILENCE_SECONDS, or cannot be reached, has its requests aborted.
@@ -202,8 +204,10 @@ class Server:
                 return self._prepare(gateway, request)
             case Detokenize():
                 return self._prompts.detokenize(request)
+            case Pin() | Preload():
+                self._steps.ask(gateway, request)
             case Describe():
-                return msgspec.structs.replace(self._description, call_id=request.call_id)
+                return msgspec.structs.replace(self._description, call_id=request.call_id, pinned=self._steps.pinned)
             case ReadJournal():
                 return self._journal_page(request)
             case AckJournal():

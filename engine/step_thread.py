@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
 from engine.core import Engine
-from engine.protocol import Abort, EngineError, Event, Generate, TokenEvent
+from engine.protocol import Abort, EngineError, Event, Generate, Pin, Preload, TokenEvent
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +31,7 @@ class _Stop:
     seconds: float
 
 
+Command = Generate | Abort | Pin | Preload
 Deliver = Callable[[bytes, list[Event]], None]
 
 
@@ -43,7 +44,7 @@ class StepThread:
 
     def __init__(self, engine: Engine, deliver: Deliver, on_end: Callable[[], None]) -> None:
         self._engine, self._deliver, self._on_end = engine, deliver, on_end
-        self._commands: SimpleQueue[tuple[bytes, Generate | Abort] | Forget | _Stop] = SimpleQueue()
+        self._commands: SimpleQueue[tuple[bytes, Command] | Forget | _Stop] = SimpleQueue()
         self._gateways: dict[str, bytes] = {}  # request id -> who asked
         self._stop_at: float | None = None  # by time.monotonic
         self.failed = False
@@ -52,8 +53,13 @@ class StepThread:
     def start(self) -> None:
         self._thread.start()
 
-    def ask(self, gateway: bytes, request: Generate | Abort) -> None:
+    def ask(self, gateway: bytes, request: Command) -> None:
         self._commands.put((gateway, request))
+
+    @property
+    def pinned(self) -> tuple[str, ...]:
+        """Digests of adapters that a gateway had pinned."""
+        return self._engine.pinned
 
     def forget(self, gateway: bytes, why: str) -> None:
         """Abort all that this gateway asked for. why: for the log, such as "is unreachable"."""
@@ -87,7 +93,7 @@ class StepThread:
     def _take_commands(self) -> None:
         """All that are there; sleeps while there is nothing to compute."""
         try:
-            if self._engine.is_idle and self._stop_at is None:
+            if self._engine.is_resting and self._stop_at is None:
                 self._obey(self._commands.get())
             elif self._engine.is_waiting:
                 self._obey(self._commands.get(timeout=WAIT_SECONDS))
@@ -96,7 +102,7 @@ class StepThread:
         except Empty:
             return
 
-    def _obey(self, command: tuple[bytes, Generate | Abort] | Forget | _Stop) -> None:
+    def _obey(self, command: tuple[bytes, Command] | Forget | _Stop) -> None:
         match command:
             case _Stop(seconds):
                 self._engine.drain()
@@ -105,6 +111,8 @@ class StepThread:
                 self._abort_all(gateway, why)
             case (gateway, Generate() as request):
                 self._add(gateway, request)
+            case (gateway, Pin() | Preload() as asked):
+                self._deliver(gateway, [self._engine.place(asked)])
             case (gateway, Abort(request_id=request_id)):
                 if self._gateways.get(request_id) == gateway:
                     self._engine.abort(request_id)

@@ -1,14 +1,19 @@
 """Adapter slots of the device: acquire, release, evict. Loading happens behind the step loop's back."""
 
+import logging
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import count
-from typing import Protocol
+from typing import Literal, Protocol
 
 from engine.adapters.bank import invocation_of
 from engine.adapters.host_cache import HostCache, Weights
 from engine.protocol import AdapterRef
+
+log = logging.getLogger(__name__)
+
+Tier = Literal["slot", "host", "loading", "none"]
 
 LOADERS = 2
 # Loads under way or next in line for a loader, so that loaders have work throughout a step.
@@ -51,7 +56,8 @@ class AdapterPool:
 
     All methods belong to the step thread; only `load` runs elsewhere. A slot is written inside `acquire`, which the
     scheduler calls between steps, so that what a step reads never changes under it. host_bytes: host memory for the
-    weights of adapters that are in no slot, or may have to come back to one. on_disk: digests whose files `load` has
+    weights of adapters that are in no slot, or may have to come back to one. kept: digests that `keep` pinned, for any
+    thread to read. on_disk: digests whose files `load` has
     at hand.
     """
 
@@ -71,6 +77,9 @@ class AdapterPool:
         self._host = HostCache(host_bytes)
         self._loading: dict[str, Future[Weights]] = {}
         self._failures: dict[str, AdapterUnavailable] = {}
+        self._fixed: set[str] = set()  # pinned at the start, for good
+        self._kept: dict[str, AdapterRef] = {}  # pinned while running
+        self.kept: tuple[str, ...] = ()
         self._loaders = ThreadPoolExecutor(LOADERS, thread_name_prefix="adapter-load")
         self._clock = count(1)
         self._round = 0
@@ -92,17 +101,45 @@ class AdapterPool:
 
         Raises AdapterUnavailable; ValueError where no slot would be left for the others.
         """
-        pinned = [slot for slot in self._slots if slot.pinned and slot.digest != adapter.digest]
-        if len(pinned) + 1 >= len(self._slots):
-            message = f"{len(pinned) + 1} adapters cannot be pinned to {len(self._slots)} slots: one has to stay free"
-            raise ValueError(f"{message}; pin fewer, or raise adapter_slots")
+        self._check_room(adapter.digest)
         if adapter.digest not in self._slot_of and adapter.digest not in self._host:
             self._host.put(adapter.digest, self._load(adapter), self._round)
         slot = self._slot_of.get(adapter.digest) or self._fill(adapter)
         if slot is None:
             raise self._failures.pop(adapter.digest)
-        self._idle -= not (slot.users or slot.pinned)
-        slot.pinned = True
+        self._nail(slot)
+        self._fixed.add(adapter.digest)
+
+    def keep(self, adapter: AdapterRef) -> None:
+        """Pin the adapter while the engine runs: it is loaded, gets a slot as soon as one is idle, and stays there.
+
+        Raises ValueError where no slot would be left for the others. A pin whose load fails is dropped.
+        """
+        if adapter.digest not in self._kept:
+            self._check_room(adapter.digest)
+            self._kept[adapter.digest] = adapter
+            self.kept = tuple(self._kept)
+        self._settle()
+
+    def let_go(self, digest: str) -> None:
+        """Its pin ends, if it has one; one of the start does not."""
+        if self._kept.pop(digest, None) is None:
+            return
+        self.kept = tuple(self._kept)
+        slot = self._slot_of.get(digest)
+        if slot is not None and slot.pinned and digest not in self._fixed:
+            slot.pinned = False
+            self._idle += not slot.users
+
+    @property
+    def is_settling(self) -> bool:
+        """Some pin has no slot yet."""
+        return not all(digest in self._slot_of and self._slot_of[digest].pinned for digest in self._kept)
+
+    def tier_of(self, digest: str) -> Tier:
+        if digest in self._slot_of:
+            return "slot"
+        return "host" if digest in self._host else "loading" if digest in self._loading else "none"
 
     def acquire(self, adapter: AdapterRef) -> int | None:
         """The adapter's slot, counted as used once more. None: not now (it loads, or every slot is in use).
@@ -131,6 +168,7 @@ class AdapterPool:
         """
         self._collect()
         self._round += 1
+        self._settle()
         self._reserved = {}
         for digest in digests:
             if len(self._reserved) * DRAINED_SHARE >= len(self._slots):
@@ -156,7 +194,10 @@ class AdapterPool:
         held = {slot.digest: slot for slot in self._slots if slot.digest is not None}
         assert held == self._slot_of
         assert sum(slot.pinned for slot in self._slots) < len(self._slots)
-        assert all(slot.digest is not None for slot in self._slots if slot.pinned)
+        nailed = {slot.digest for slot in self._slots if slot.pinned}
+        assert self._fixed <= nailed <= self._fixed | self._kept.keys()
+        assert len(self._fixed | self._kept.keys()) < len(self._slots) or not nailed
+        assert self.kept == tuple(self._kept)
         self._host.check_integrity()
         assert all(slot.users >= 0 for slot in self._slots)
         assert self._idle == sum(not (slot.users or slot.pinned) for slot in self._slots)
@@ -192,6 +233,23 @@ class AdapterPool:
     def slots_in_use(self) -> int:
         return sum(slot.users > 0 for slot in self._slots)
 
+    def _check_room(self, digest: str) -> None:
+        count = len((self._fixed | self._kept.keys()) - {digest}) + 1
+        if count >= len(self._slots):
+            message = f"{count} adapters cannot be pinned to {len(self._slots)} slots: one has to stay free"
+            raise ValueError(f"{message}; pin fewer, or raise adapter_slots")
+
+    def _settle(self) -> None:
+        """Slots for the pins that have none."""
+        for digest, adapter in list(self._kept.items()):
+            slot = self._slot_of.get(digest) or self._fill(adapter)
+            if slot is not None:
+                self._nail(slot)
+
+    def _nail(self, slot: _Slot) -> None:
+        self._idle -= not (slot.users or slot.pinned)
+        slot.pinned = True
+
     def _fill(self, adapter: AdapterRef) -> _Slot | None:
         """Write the adapter into an idle slot: an empty one, else the one that was idle longest."""
         digest = adapter.digest
@@ -211,7 +269,7 @@ class AdapterPool:
         except Exception as error:  # whatever the device says, it is this adapter's trouble and nobody else's
             self._bank.clear(slot.index)
             self._host.drop(digest)
-            self._failures[digest] = AdapterUnavailable(f"its weights do not fit the device: {error}", permanent=False)
+            self._fail(digest, AdapterUnavailable(f"its weights do not fit the device: {error}", permanent=False))
             return None
         slot.digest, slot.invocation = digest, invocation_of(weights)
         self._slot_of[digest] = slot
@@ -231,7 +289,13 @@ class AdapterPool:
             if error is None:
                 self._host.put(digest, future.result(), self._round)
             elif isinstance(error, AdapterUnavailable):
-                self._failures[digest] = error
+                self._fail(digest, error)
             else:
                 message = f"loading it failed: {type(error).__name__}: {error}"
-                self._failures[digest] = AdapterUnavailable(message, permanent=False)
+                self._fail(digest, AdapterUnavailable(message, permanent=False))
+
+    def _fail(self, digest: str, error: AdapterUnavailable) -> None:
+        self._failures[digest] = error
+        if digest in self._kept:
+            log.warning("a pin is dropped: %s", error, extra={"adapter": self._kept[digest].version})
+            self.let_go(digest)

@@ -87,8 +87,10 @@ class Spans:
         self._phases(trace, usage, now, _around(whole))
         whole.end(now)
 
-    def check_integrity(self, live: set[str]) -> None:
-        assert self._open.keys() == live
+    @property
+    def open(self) -> frozenset[str]:
+        """Requests that have not ended."""
+        return frozenset(self._open)
 
     def _phases(self, trace: _Trace, usage: Usage, now: int, around: "Context") -> None:
         ends = [trace.started_at or now, trace.prefilled_at or now, now]

@@ -88,6 +88,8 @@ class FakeEngine:
     acknowledged: int = 0
     boots: int = 0
     is_mute: bool = False
+    slots: int = 4
+    pinned: list[str] = field(default_factory=list)
     _jobs: dict[str, _Job] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -95,6 +97,7 @@ class FakeEngine:
     def start(self) -> "FakeEngine":
         self.boots += 1
         self.is_mute = False
+        self.pinned.clear()
         self._stop.clear()
         for job in list(self._jobs.values()):
             self._write(job, "engine_restart")
@@ -157,13 +160,16 @@ class FakeEngine:
                     self.context_len,
                     self.pool_tokens,
                     64,
-                    4,
+                    self.slots,
                     "cpu",
                     False,
+                    pinned=tuple(self.pinned),
                     hidden_size=self.hidden_size,
                     tool_format=self.tool_format,
                     reasoning=self.reasoning,
                 )
+            case wire.Pin():
+                return self._pin(request)
             case wire.Detokenize(call_id, token_ids):
                 return wire.Detokenized(call_id, bytes(token % 256 for token in token_ids).decode(errors="replace"))
             case wire.Prepare():
@@ -193,6 +199,16 @@ class FakeEngine:
             token_ids = tuple(said.encode())
         pieces = tuple(bytes([token % 256]) for token in token_ids) if asked.with_pieces else ()
         return wire.Prepared(asked.call_id, token_ids, pieces)
+
+    def _pin(self, request: wire.Pin) -> wire.Event:
+        digest = request.adapter.digest
+        if digest in self.pinned:
+            self.pinned.remove(digest)
+        if request.pinned:
+            if len(self.pinned) + 1 >= self.slots:
+                return wire.EngineError(request.call_id, "too_many_pins", "no slot is left", permanent=False)
+            self.pinned.append(digest)
+        return wire.Residency(request.call_id, digest, "slot", request.pinned)
 
     def _aborted(self, request_id: str) -> wire.Event | None:
         job = self._jobs.pop(request_id, None)

@@ -29,7 +29,7 @@ IN_CHARACTER = {
 def options(model: str = DEMO_MODEL, *, demo_data: bool = True) -> Options:
     return Options(
         console_port=8000, door_port=8001, database_url=None, valkey_url=None, model=Path(model), device="cpu",
-        exact=False, max_rank=64, demo_data=demo_data,
+        exact=False, max_rank=64, max_saved_bytes=1_000, demo_data=demo_data,
     )  # fmt: skip
 
 

@@ -13,9 +13,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from engine.adapters.bank import LoraBank, LoraWeights
 from engine.adapters.host_cache import HostCache, Weights
+from engine.adapters.placement import place
 from engine.adapters.pool import AdapterPool, AdapterUnavailable
 from engine.model_info import ModelInfo
-from engine.protocol import AdapterRef
+from engine.protocol import AdapterRef, EngineError, Pin, Preload, Residency
 from tests.engine.toy import ToyBank, toy_adapter, toy_load
 
 
@@ -42,7 +43,7 @@ class PoolMachine(RuleBasedStateMachine):
             loaded(self.pool)
             self.pool.reserve(self.wanted)
             slot = self.pool.acquire(toy_adapter(name))
-            busy = {slot for slot, _ in self.held}
+            busy = {slot for slot, _ in self.held} | {slot.index for slot in self.pool._slots if slot.pinned}
             assert slot is not None or len(busy) == self.slots or self.pool._reserved
         if slot is not None:
             self.held.append((slot, name))
@@ -57,6 +58,20 @@ class PoolMachine(RuleBasedStateMachine):
     def reserve(self, names: list[str]) -> None:
         self.wanted = names
         self.pool.reserve(names)
+
+    @rule(name=st.sampled_from("abc"))
+    def keep(self, name: str) -> None:
+        """Pins never take the last slot."""
+        others = len({*self.pool.kept} - {name})
+        if others + 1 < self.slots:
+            self.pool.keep(toy_adapter(name))
+        else:
+            with pytest.raises(ValueError, match=f"{others + 1} adapters cannot be pinned to {self.slots} slots"):
+                self.pool.keep(toy_adapter(name))
+
+    @rule(name=st.sampled_from("abc"))
+    def let_go(self, name: str) -> None:
+        self.pool.let_go(name)
 
     @invariant()
     def holders_find_their_adapter(self) -> None:
@@ -299,3 +314,88 @@ def test_host_memory_counts_its_bytes() -> None:
     cache.drop("c")
     assert (cache.digests, cache.bytes) == (("e",), 4)
     cache.check_integrity()
+
+
+def settled(pool: AdapterPool) -> None:
+    while pool.is_settling:
+        pool.reserve([])
+        time.sleep(0.0005)
+
+
+def test_a_pinned_adapter_stays_whoever_comes_until_it_is_let_go() -> None:
+    pool, bank = pool_of(2, host_bytes=1)
+    pool.keep(toy_adapter("a"))
+    assert pool.tier_of("a") == "loading"
+    settled(pool)
+    assert (pool.tier_of("a"), pool.kept) == ("slot", ("a",))
+    for name in "bcd":
+        pool.reserve([])
+        pool.release(acquired(pool, name))
+        pool.check_integrity()
+    assert "a" in bank.slots.values()
+    assert pool.acquire(toy_adapter("a")) is not None, "it needs no load"
+    pool.let_go("a")
+    pool.let_go("a")
+    pool.release(next(slot for slot, name in bank.slots.items() if name == "a"))
+    for name in "ef":
+        pool.reserve([])
+        pool.release(acquired(pool, name))
+    assert "a" not in bank.slots.values()
+    pool.check_integrity()
+
+
+def test_pins_leave_a_slot_for_the_others_with_those_of_the_start() -> None:
+    pool, _ = pool_of(3)
+    pool.pin(toy_adapter("start"))
+    pool.keep(toy_adapter("start"))  # has its slot already
+    pool.keep(toy_adapter("a"))
+    with pytest.raises(ValueError, match="3 adapters cannot be pinned to 3 slots: one has to stay free"):
+        pool.keep(toy_adapter("b"))
+    pool.let_go("start")
+    settled(pool)
+    pool.check_integrity()
+    assert pool.kept == ("a",)
+    pool.release(acquired(pool, "c"))
+    assert pool.tier_of("start") == "slot", "pinned at the start, so for good"
+
+
+def test_a_pin_that_cannot_be_loaded_is_dropped() -> None:
+    pool, _ = pool_of(2)
+    pool.keep(toy_adapter("broken"))
+    settled(pool)
+    assert pool.kept == ()
+    assert list(pool.take_failures()) == ["broken"]
+    pool.check_integrity()
+
+
+def test_a_pin_waits_for_a_slot_that_is_in_use() -> None:
+    pool, bank = pool_of(2)
+    slots = [acquired(pool, name) for name in "bc"]
+    pool.keep(toy_adapter("a"))
+    loaded(pool)
+    assert (pool.tier_of("a"), pool.is_settling) == ("host", True)
+    pool.release(slots[0])
+    settled(pool)
+    assert bank.slots == {slots[0]: "a", slots[1]: "c"}
+
+
+def test_preloading_fills_host_memory_only() -> None:
+    pool, bank = pool_of(2)
+    assert isinstance(place(pool, 8, Preload("c", toy_adapter("a"))), Residency)
+    loaded(pool)
+    assert place(pool, 8, Preload("c", toy_adapter("a"))) == Residency("c", "a", "host", pinned=False)
+    assert bank.slots == {}
+
+
+def test_what_a_gateway_asks_is_answered_with_where_the_adapter_is() -> None:
+    pool, _ = pool_of(2)
+    assert place(pool, 8, Pin("c1", toy_adapter("a"), True)) == Residency("c1", "a", "loading", pinned=True)
+    settled(pool)
+    assert place(pool, 8, Pin("c2", toy_adapter("a"), True)) == Residency("c2", "a", "slot", pinned=True)
+    refused = place(pool, 8, Pin("c3", toy_adapter("b"), True))
+    assert isinstance(refused, EngineError)
+    assert (refused.ref, refused.code, refused.permanent) == ("c3", "too_many_pins", False)
+    assert place(pool, 8, Pin("c4", toy_adapter("a"), False)) == Residency("c4", "a", "slot", pinned=False)
+    wide = place(pool, 8, Pin("c5", toy_adapter("a", rank=9), True))
+    assert isinstance(wide, EngineError)
+    assert "9" in wide.message

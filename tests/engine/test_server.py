@@ -23,10 +23,13 @@ from engine.protocol import (
     Event,
     Generate,
     JournalPage,
+    Pin,
     Ping,
+    Preload,
     Prepare,
     Prepared,
     ReadJournal,
+    Residency,
     TokenEvent,
     encode_request,
 )
@@ -368,3 +371,23 @@ def test_a_gateway_that_reads_nothing_is_dropped_and_the_others_go_on(
     deaf.close(linger=0)
     context.term()
     running.stop()
+
+
+def test_a_pin_reaches_the_engine_and_it_says_so(served: Served) -> None:
+    """With nothing else to do: the idle engine loads it and gives it a slot."""
+    with gateway(served.url) as here:
+        adapter = toy_adapter("ada")
+        assert here.ask(Pin("c1", adapter, True)) == Residency("c1", "ada", "loading", pinned=True)
+        described = here.ask(Describe("c2"))
+        assert isinstance(described, Description)
+        assert described.pinned == ("ada",)
+        for _ in range(400):
+            found = here.ask(Preload("c3", adapter))
+            if found == Residency("c3", "ada", "slot", pinned=True):
+                break
+            time.sleep(0.005)
+        assert found == Residency("c3", "ada", "slot", pinned=True)
+        refused = here.ask(Pin("c4", toy_adapter("bob"), True))
+        assert isinstance(refused, EngineError)
+        assert "2 adapters cannot be pinned to 2 slots" in refused.message
+        assert here.ask(Pin("c5", adapter, False)) == Residency("c5", "ada", "slot", pinned=False)

@@ -12,6 +12,7 @@ from rest_framework.views import APIView
 from controlplane.adapters.aliases import set_alias
 from controlplane.adapters.deletion import delete_adapter
 from controlplane.adapters.parser import RawBody, part_length
+from controlplane.adapters.pins import set_pin
 from controlplane.adapters.queries import adapter_of, adapters_of, version_of
 from controlplane.adapters.shapes import (
     AdapterShape,
@@ -143,6 +144,31 @@ class AliasApi(AdapterView):
         weights = None if splits is None else {split["version"]: split["weight"] for split in splits}
         tenant = tenant_of(request)
         set_alias(tenant=tenant, actor=caller(request).actor, adapter_id=adapter_id, weights=weights)
+        with tenant_scope(tenant.id):
+            return Response(adapter_body(adapter_of(tenant, adapter_id)))
+
+
+class PinApi(AdapterView):
+    action_needed = "adapters:pin"
+
+    class Input(serializers.Serializer[Any]):
+        pinned = serializers.BooleanField()
+
+        class Meta:
+            ref_name = "SetPin"
+
+    @extend_schema(
+        operation_id="adapters_set_pin",
+        request=Input,
+        responses={200: AdapterShape, 400: ErrorBody, 404: ErrorBody, 409: ErrorBody},
+    )
+    def put(self, request: Request, adapter_id: str) -> Response:
+        """Keep what the adapter's name answers with on the device, within seconds and until it is unpinned: no request
+        waits for its load. A tenant may pin a few; slots that are left go by the order of pinning."""
+        data = self.Input(data=request.data)
+        data.is_valid(raise_exception=True)
+        tenant, pinned = tenant_of(request), data.validated_data["pinned"]
+        set_pin(tenant=tenant, actor=caller(request).actor, adapter_id=adapter_id, pinned=pinned)
         with tenant_scope(tenant.id):
             return Response(adapter_body(adapter_of(tenant, adapter_id)))
 

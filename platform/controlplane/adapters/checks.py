@@ -45,7 +45,7 @@ def check_version(version_id: str) -> None:
         log.error("version %s: given up after %d checks", version.id, MAX_ATTEMPTS)
         reject(version, (_CRASHED,))
         return
-    limits = Limits(max_rank=settings.MAX_RANK, max_bytes=settings.MAX_ADAPTER_BYTES)
+    limits = Limits(settings.MAX_RANK, settings.MAX_ADAPTER_BYTES, settings.MAX_SAVED_BYTES)
     try:
         spec = check_adapter(staging_folder(version_id), base, limits)
     except AdapterRefused as refused:

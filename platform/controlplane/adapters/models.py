@@ -24,6 +24,7 @@ class Adapter(models.Model):
     """A named fine-tune of a base model. Deleting frees the name; the row stays for the bills that mention it.
 
     follows_newest: the alias moves to each newest version that becomes ready, until somebody sets its splits.
+    pinned_at: since when the versions that its name answers with keep a slot of the engine; null: they do not.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=new_adapter_id, editable=False)
@@ -31,6 +32,7 @@ class Adapter(models.Model):
     name = models.CharField(max_length=63)
     base_model = models.CharField(max_length=100)
     follows_newest = models.BooleanField(default=True)
+    pinned_at = models.DateTimeField(null=True)
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     deleted_at = models.DateTimeField(null=True)

@@ -55,6 +55,13 @@ FROM adapters_adapter a JOIN adapters_aliassplit s ON s.adapter_id = a.id
 WHERE a.tenant_id = %(tenant)s AND a.name = %(name)s AND a.deleted_at IS NULL AND v.state = 'ready'
 ORDER BY v.number
 """
+_PINNED = f"""
+{_COLUMNS}
+FROM adapters_adapter a JOIN adapters_aliassplit s ON s.adapter_id = a.id
+  JOIN adapters_adapterversion v ON v.id = s.version_id
+WHERE a.pinned_at IS NOT NULL AND a.base_model = %(base_model)s AND a.deleted_at IS NULL AND v.state = 'ready'
+ORDER BY a.pinned_at, v.number
+"""
 _LISTED = """
 SELECT DISTINCT ON (a.name) a.name, a.base_model, v.id AS version_id, v.ready_at
 FROM adapters_adapter a JOIN adapters_aliassplit s ON s.adapter_id = a.id
@@ -76,7 +83,10 @@ def resolve_model(*, tenant_id: str, model: str, pick: float) -> Plan[ResolvedAd
     rows = yield Query(_BY_NUMBER, params | {"number": int(number)}) if at else Query(_BY_ALIAS, params)
     if not rows:
         return None
-    row = _picked(rows, pick)
+    return _resolved(_picked(rows, pick))
+
+
+def _resolved(row: Row) -> ResolvedAdapter:
     return ResolvedAdapter(
         adapter_id=row["adapter_id"],
         version_id=row["version_id"],
@@ -101,6 +111,12 @@ def listed_models(*, tenant_id: str) -> Plan[list[ListedModel]]:
     """The names that answer now, by name."""
     rows = yield Query(_LISTED, {"tenant": tenant_id})
     return [ListedModel(row["name"], row["version_id"], row["ready_at"], row["base_model"]) for row in rows]
+
+
+def pinned_adapters(*, base_model: str) -> Plan[list[ResolvedAdapter]]:
+    """Of all tenants, versions that pinned names answer with; whoever was pinned first comes first."""
+    rows = yield Query(_PINNED, {"base_model": base_model})
+    return [_resolved(row) for row in rows]
 
 
 # --- management API: inside tenant_scope(tenant.id) ---------------------------------------------------------------

@@ -67,7 +67,8 @@ class AliasShape(serializers.Serializer[Any]):
 
 
 class AdapterShape(serializers.Serializer[Any]):
-    """state: that of the newest version; `empty` where there is none. alias: null until a version is ready."""
+    """state: that of the newest version; `empty` where there is none. alias: null until a version is ready.
+    pinned: what its name answers with keeps a slot of the engine."""
 
     id = serializers.CharField()
     name = serializers.CharField()
@@ -75,6 +76,7 @@ class AdapterShape(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
     state = serializers.ChoiceField(choices=["empty", *State.live()])
     alias = AliasShape(allow_null=True)
+    pinned = serializers.BooleanField()
     versions = VersionShape(many=True)
 
 
@@ -103,5 +105,6 @@ def adapter_body(adapter: Adapter) -> dict[str, Any]:
         "created_at": adapter.created_at,
         "state": versions[0]["state"] if versions else "empty",
         "alias": {"splits": splits, "follows_newest": adapter.follows_newest} if splits else None,
+        "pinned": adapter.pinned_at is not None,
         "versions": versions,
     }

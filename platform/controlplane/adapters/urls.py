@@ -6,6 +6,7 @@ urlpatterns = [
     path("adapters", api.AdaptersApi.as_view()),
     path("adapters/<slug:adapter_id>", api.AdapterApi.as_view()),
     path("adapters/<slug:adapter_id>/alias", api.AliasApi.as_view()),
+    path("adapters/<slug:adapter_id>/pin", api.PinApi.as_view()),
     path("versions/<slug:version_id>", api.VersionApi.as_view()),
     path("versions/<slug:version_id>/files/<str:name>", api.VersionFileApi.as_view()),
     path("versions/<slug:version_id>/finish", api.FinishApi.as_view()),

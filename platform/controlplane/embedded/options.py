@@ -28,6 +28,7 @@ class Options:
     device: str
     exact: bool
     max_rank: int
+    max_saved_bytes: int
     demo_data: bool
     metrics_port: int | None = None
 
@@ -57,6 +58,7 @@ def read_options(home: Home, *, demo_data: bool) -> Options:
             device=_device(),
             exact=env_bool("VENEER_EXACT", False),
             max_rank=env_int("VENEER_MAX_RANK", 64),
+            max_saved_bytes=env_int("VENEER_MAX_SAVED_BYTES", 256_000_000),
             demo_data=demo_data,
             metrics_port=_port("VENEER_METRICS_PORT", 9100) if os.environ.get("VENEER_METRICS_PORT") else None,
         )

@@ -9,7 +9,7 @@ import zmq
 from controlplane.inference.engine_faults import EngineGone, EngineRefusal
 from engine import protocol as wire
 
-Answer = TypeVar("Answer", wire.Description, wire.JournalPage)
+Answer = TypeVar("Answer", wire.Description, wire.JournalPage, wire.Residency)
 
 
 class EngineCalls:
@@ -38,6 +38,10 @@ class EngineCalls:
     def read_journal(self, after: int, limit: int = 500) -> wire.JournalPage:
         return self._call(wire.ReadJournal(f"journal-{after}", after, limit), wire.JournalPage)
 
+    def pin(self, adapter: wire.AdapterRef, *, pinned: bool) -> wire.Residency:
+        """Raises EngineRefusal where no slot would be left for others."""
+        return self._call(wire.Pin(f"pin-{adapter.digest}", adapter, pinned), wire.Residency)
+
     def ack_journal(self, position: int) -> None:
         self._send(wire.AckJournal(position))
 
@@ -46,7 +50,7 @@ class EngineCalls:
             raise EngineGone(f"the engine could not be reached within {self._seconds:g} s")
         self._socket.send(wire.encode_request(request))
 
-    def _call(self, request: wire.Describe | wire.ReadJournal, kind: type[Answer]) -> Answer:
+    def _call(self, request: wire.Describe | wire.ReadJournal | wire.Pin, kind: type[Answer]) -> Answer:
         self._send(request)
         deadline = time.monotonic() + self._seconds
         while (left := deadline - time.monotonic()) > 0 and self._socket.poll(int(left * 1000) + 1):

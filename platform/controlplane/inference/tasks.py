@@ -1,4 +1,4 @@
-"""Celery: the journal is read every two seconds (settings.CELERY_BEAT_SCHEDULE)."""
+"""Celery: the journal is read and pins are told every few seconds (settings.CELERY_BEAT_SCHEDULE)."""
 
 import logging
 
@@ -8,6 +8,7 @@ from controlplane.celery import app
 from controlplane.inference.engine_faults import EngineGone
 from controlplane.inference.engine_sync import EngineCalls
 from controlplane.inference.ingest import ingest_journal as ingest
+from controlplane.inference.pins import sync_pins as tell_pins
 
 log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 1.5
@@ -21,3 +22,13 @@ def ingest_journal() -> None:
             ingest(engine)
     except EngineGone as gone:
         log.info("journal not read: %s", gone)
+
+
+@app.task(name="inference.sync_pins")  # type: ignore[untyped-decorator]  # celery has no types
+def sync_pins() -> None:
+    """An engine that is away is told when it is back."""
+    try:
+        with EngineCalls(settings.ENGINE_URL, seconds=PATIENCE_SECONDS) as engine:
+            tell_pins(engine)
+    except EngineGone as gone:
+        log.info("pins not told: %s", gone)

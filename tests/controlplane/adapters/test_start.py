@@ -34,6 +34,7 @@ def test_a_started_upload_is_described_in_full(owner: Api) -> None:
         "base_model": BASE,
         "created_at": adapter["created_at"],
         "state": "uploading",
+        "pinned": False,
         "alias": None,
         "versions": [version],
     }

@@ -24,7 +24,8 @@ class Traced:
         provider = TracerProvider(shutdown_on_exit=False)
         provider.add_span_processor(SimpleSpanProcessor(self._exporter))
         ticks = count(10, 10)
-        self.toy: Toy = toy_engine(home, spans=Spans(provider, lambda: next(ticks)))
+        self.spans = Spans(provider, lambda: next(ticks))
+        self.toy: Toy = toy_engine(home, spans=self.spans)
 
     def run(self, *names: str, prompt: list[int] = PROMPT, **more: object) -> dict[str, ReadableSpan]:
         """Spans by name, of the last request."""
@@ -34,6 +35,7 @@ class Traced:
             sampling = Sampling(max_tokens=3, temperature=0.0, ignore_eos=True)
             assert self.toy.engine.add(request(name, prompt, sampling, **more)) is None
         drive(self.toy, answers)
+        assert self.spans.open == set()
         return {span.name: span for span in self._exporter.get_finished_spans()}
 
 
