@@ -20,7 +20,6 @@ from engine.core import Engine
 from engine.decoding.tokenizer import Tokenizer, TokenizerError
 from engine.logs import set_up_logs
 from engine.metering.journal import Journal, JournalError
-from engine.metering.spans import spans_from_environment
 from engine.model_info import ModelInfo
 from engine.models.runner import Runner, load_runner
 from engine.models.weights import ModelError
@@ -28,6 +27,7 @@ from engine.protocol import Description
 from engine.scheduling.admission import Limits
 from engine.server import AddressError, Server, check_address
 from engine.sizes import parse_bytes
+from engine.spans import spans_from_environment
 from engine.speculation.setup import check_draft_model, proposer_of
 from engine.speculation.speculator import Speculator
 

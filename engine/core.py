@@ -22,7 +22,6 @@ from engine.intake import Intake, Texts
 from engine.metering.costing import run_weight, split_step
 from engine.metering.journal import Journal
 from engine.metering.metrics import Metrics
-from engine.metering.spans import Spans
 from engine.models.rows import Rows
 from engine.protocol import EngineError, Event, FinishReason, Generate, Grammar, Pin, Preload, Usage
 from engine.request import Request
@@ -30,6 +29,7 @@ from engine.scheduling.admission import Limits, refusal
 from engine.scheduling.overload import Line, ServiceRate, Shedding
 from engine.scheduling.scheduler import Scheduler
 from engine.scheduling.sequence import Batch, Run, Sequence
+from engine.spans import Spans
 from engine.speculation.speculator import Speculator
 
 log = logging.getLogger(__name__)

@@ -27,7 +27,6 @@ from engine.decoding.grammar import Grammars
 from engine.decoding.sampler import Draw, sample
 from engine.decoding.text_stream import TextStream
 from engine.metering.journal import Journal
-from engine.metering.spans import Spans
 from engine.models.rows import Rows
 from engine.protocol import (
     AdapterRef,
@@ -42,6 +41,7 @@ from engine.protocol import (
 from engine.scheduling.admission import Limits
 from engine.scheduling.sequence import Batch
 from engine.server import Server
+from engine.spans import Spans
 
 VOCAB = 40
 EOS = 0

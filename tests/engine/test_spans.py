@@ -8,8 +8,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from engine.metering.spans import Spans, spans_from_environment
 from engine.protocol import Sampling, TokenEvent
+from engine.spans import Spans, spans_from_environment
 from tests.engine.driver import Answers, drive, request
 from tests.engine.toy import Toy, toy_adapter, toy_engine
 
