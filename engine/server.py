@@ -220,7 +220,7 @@ class Server:
             return prepared
 
         def answer(refusal: ConstraintRefused | None) -> None:
-            error = refusal and EngineError(request.call_id, "invalid_grammar", str(refusal), "response_format")
+            error = refusal and EngineError(request.call_id, "invalid_grammar", str(refusal), "grammar")
             self._say(gateway, error or prepared)
 
         return self._compile(request.call_id, request.grammar, answer)

@@ -26,6 +26,7 @@ from engine.core import Engine
 from engine.decoding.grammar import Grammars
 from engine.decoding.sampler import Draw, sample
 from engine.decoding.text_stream import TextStream
+from engine.grammar_desk import Compiler
 from engine.metering.journal import Journal
 from engine.models.rows import Rows
 from engine.protocol import (
@@ -148,6 +149,22 @@ def toy_load(adapter: AdapterRef) -> Weights:
     return {(0, "toy"): LoraWeights(a, a, 1.0)}
 
 
+class ToyVocabulary:
+    """What llguidance asks of a tokenizer."""
+
+    eos_token_id, bos_token_id, special_token_ids = EOS, None, (EOS,)
+    tokens = tuple(chr(ord("A") + token).encode() for token in range(VOCAB))
+
+    def __call__(self, text: bytes | str) -> list[int]:
+        letters = text.encode() if isinstance(text, str) else text
+        return [self.tokens.index(bytes([letter])) for letter in letters]
+
+
+def toy_grammars() -> Grammars:
+    """Texts are words of the letters that the toy's tokens read as; the first of them is the end."""
+    return Grammars(LLTokenizer(TokenizerWrapper(ToyVocabulary())), VOCAB)
+
+
 @dataclass
 class Toy:
     engine: Engine
@@ -155,6 +172,7 @@ class Toy:
     adapters: AdapterPool
     journal: Journal
     config: EngineConfig
+    grammars: Compiler  # the server's
 
 
 def toy_engine(
@@ -191,24 +209,11 @@ def toy_engine(
     model = ToyModel(bank, page_size)
     adapters = AdapterPool(bank, adapter_slots, load, host_bytes)
     limits = Limits(VOCAB, CONTEXT_LEN, kv_pool_tokens, config.max_rank, switch_len, max_running)
-    engine = Engine(config, limits, model, ToyTexts(), adapters, journal, spans=spans, clock=clock)
-    return Toy(engine, model, adapters, journal, config)
-
-
-class ToyVocabulary:
-    """What llguidance asks of a tokenizer."""
-
-    eos_token_id, bos_token_id, special_token_ids = EOS, None, (EOS,)
-    tokens = tuple(chr(ord("A") + token).encode() for token in range(VOCAB))
-
-    def __call__(self, text: bytes | str) -> list[int]:
-        letters = text.encode() if isinstance(text, str) else text
-        return [self.tokens.index(bytes([letter])) for letter in letters]
-
-
-def toy_grammars() -> Grammars:
-    """Texts are words of the letters that the toy's tokens read as; the first of them is the end."""
-    return Grammars(LLTokenizer(TokenizerWrapper(ToyVocabulary())), VOCAB)
+    grammars = toy_grammars()
+    engine = Engine(
+        config, limits, model, ToyTexts(), adapters, journal, constraints=grammars.constraint, spans=spans, clock=clock
+    )
+    return Toy(engine, model, adapters, journal, config, grammars)
 
 
 def toy_server(toy: Toy, drain_seconds: float = 0.0) -> Server:
@@ -219,7 +224,7 @@ def toy_server(toy: Toy, drain_seconds: float = 0.0) -> Server:
         ToyTexts(),
         toy.journal,
         description,
-        grammars=toy_grammars(),
+        grammars=toy.grammars,
         drain_seconds=drain_seconds,
     )
 
