@@ -15,7 +15,6 @@ _CALLERS_FAULT = frozenset(
         "invalid_grammar",
         "invalid_prompt",
         "invalid_sampling",
-        "invalid_tools",
         "prompt_too_long_for_pool",
     }
 )
@@ -68,7 +67,7 @@ def error_of(refusal: EngineError, names: Mapping[str, str]) -> ApiError:
         text = "The adapter could not be loaded. Send the request again; if it stays so, upload the adapter anew."
         return Unavailable(text, param="model", code="adapter_unavailable")
     seconds = math.ceil(refusal.retry_after_s or RETRY_SECONDS)
-    headers = {} if refusal.permanent else {"Retry-After": str(seconds)}
+    headers = {"x-should-retry": "false"} if refusal.permanent else {"Retry-After": str(seconds)}
     if refusal.code == "tenant_overloaded":
         text = f"Too many of your requests are waiting for their turn. Send this one again in {seconds} s."
         return RateLimited(text, code=refusal.code, headers=headers)

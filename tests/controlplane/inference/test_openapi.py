@@ -125,7 +125,7 @@ def test_schemathesis_finds_no_500_and_nothing_undocumented(stack: Served, calle
     [method] = DOCUMENT["paths"][path]
     operation = SCHEMA[path][method.upper()]
     few = settings(
-        max_examples=40 if method == "post" else 10, derandomize=True, database=None, deadline=None,
+        max_examples=25 if method == "post" else 8, derandomize=True, database=None, deadline=None,
         phases=[Phase.generate], suppress_health_check=list(HealthCheck),
     )  # fmt: skip
 
