@@ -16,6 +16,8 @@ def token_event(
 ) -> TokenEvent:
     """New text of one choice."""
     sampling = request.sampling
+    if taken.reason is None and sampling.logprobs is None and sampling.prompt_logprobs is None:
+        return TokenEvent(request.request_id, taken.text, tokens, index=choice.index)
     logprobs = None if sampling.logprobs is None else tuple(each.told(piece) for each in scored)
     prompt = None
     if sampling.prompt_logprobs is not None and choice.index == 0 and not request.is_prompt_told:

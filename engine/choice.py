@@ -69,15 +69,16 @@ class Choice:
 
     def take(self, token: int) -> Taken:
         """Append the token and say what it brought."""
-        self.sequence.tokens.append(token)
-        may_stop = self.sequence.completion_len >= self.rules.sampling.min_tokens
+        sequence, rules = self.sequence, self.rules
+        sequence.tokens.append(token)
+        length = len(sequence.tokens)
         is_over = self.constraint is not None and self.constraint.accept(token)
-        if token in self.rules.ends:
+        if token in rules.ends:
             return self._ended_by(token)
-        text = self.stream.push(token, may_stop=may_stop)
-        if self.stream.is_stopped or is_over:
+        text = self.stream.push(token, may_stop=length - sequence.prompt_len >= rules.sampling.min_tokens)
+        if is_over or self.stream.stopped_by is not None:
             return self.end("stop", text)
-        return self.end("length", text) if len(self.sequence.tokens) >= self.rules.max_len else Taken(text)
+        return self.end("length", text) if length >= rules.max_len else Taken(text)
 
     def hold_back(self, text: str, scored: tuple[Scored, ...]) -> None:
         """Keep what would be told, until all choices have ended."""

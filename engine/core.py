@@ -202,7 +202,8 @@ class Engine:
         begun = time.perf_counter_ns()
         got, failure = Harvest(), None
         try:
-            batch = self._scheduler.widen(batch, self._speculator.drafts(batch, self._seed_of))
+            drafts = self._speculator.drafts(batch, self._seed_of)
+            batch = self._scheduler.widen(batch, drafts) if drafts else batch
             got = harvest(batch, self._model.run(batch), self._live)
         except Exception as error:  # one batch fails, the engine does not
             failure = error
@@ -211,7 +212,8 @@ class Engine:
         if self._spans:
             self._spans.stepped(batch)
         if failure is None:
-            self._speculator.learn(batch, got.came, step_ns / 1e9, self.metrics.drafted)
+            if self._speculator.is_on:
+                self._speculator.learn(batch, got.came, step_ns / 1e9, self.metrics.drafted)
             self._finish(batch, got)
         else:
             self._fail_batch(batch, failure)
@@ -272,12 +274,12 @@ class Engine:
                 self._end(request, "length" if request.embedding is None else "stop")
 
     def _fork_choices(self, got: Harvest) -> None:
-        """Choices that drew from the end of the prompt, which another's sequence computed, get their own pages now."""
-        for pick in got.picks:
-            request, sequence = pick.request, pick.choice.sequence
-            if sequence not in request.running and request.request_id in self._live:
-                request.running[sequence] = pick.choice
-                self._scheduler.fork(request.lead, sequence)
+        """Choices that drew from a row of the first one's sequence go on in their own."""
+        for request in got.forking:
+            if request.request_id in self._live:
+                for choice in request.choices[1:]:
+                    request.running[choice.sequence] = choice
+                    self._scheduler.fork(request.lead, choice.sequence)
 
     def _time_token(self, choice: Choice, request: Request, now: float) -> None:
         if choice.spoke_at is not None:

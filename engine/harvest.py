@@ -32,12 +32,14 @@ class Pick:
 @dataclass(slots=True)
 class Harvest:
     """prompts: by request, scores of the prompt's tokens that follow the run's rows. refused: by request, why its
-    grammar cannot be held to. broken: requests whose rows are not finite. searches: by request, runs of its beams."""
+    grammar cannot be held to. broken: requests whose rows are not finite. searches: by request, runs of its beams.
+    forking: requests whose choices all drew from the end of the prompt, which one sequence computed."""
 
     picks: list[Pick] = field(default_factory=list)
     prompts: dict[Request, tuple[Run, list[Scored]]] = field(default_factory=dict)
     pooled: dict[Request, tuple[Run, Tensor]] = field(default_factory=dict)
     searches: dict[Request, list[Run]] = field(default_factory=dict)
+    forking: list[Request] = field(default_factory=list)
     refused: dict[Request, str] = field(default_factory=dict)
     broken: dict[Request, None] = field(default_factory=dict)
 
@@ -94,9 +96,12 @@ def _score_prompt(got: Harvest, request: Request, run: Run, logits: Tensor) -> N
 
 
 def _aim(got: Harvest, draws: list[Draw], request: Request, run: Run, row: int) -> None:
+    choices = request.drawing(run.sequence)
+    if len(choices) > 1:
+        got.forking.append(request)
     try:
-        for choice in request.drawing(run.sequence):
-            for drafted, draw in enumerate(verification(choice, run.draft)):
+        for choice in choices:
+            for drafted, draw in enumerate(verification(choice, run.draft) if run.draft else (choice.draw(),)):
                 draws.append(draw)
                 got.picks.append(Pick(request, choice, run, row - len(run.draft) + drafted, drafted=drafted))
     except ConstraintRefused as refusal:

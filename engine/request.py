@@ -23,7 +23,9 @@ class Request:
 
     Times are the engine's clock's. deadline: None = none. started_at: its first step, None before it.
     prompt_scored: of the prompt's tokens from the second on. pooled: float64 [hidden size], sum so far. embedding: its
-    end, little-endian float32.
+    end, little-endian float32. is_held_back: nothing is told before all choices have ended. is_read_only: the prompt is
+    computed and nothing said. top: of the likeliest tokens, how many are scored beside each that comes; None: not even
+    that one.
     """
 
     asked: Generate
@@ -40,14 +42,20 @@ class Request:
     is_prompt_told: bool = False
     pooled: Tensor | None = None
     embedding: bytes | None = None
+    sampling: Sampling = field(init=False)
+    is_held_back: bool = field(init=False)
+    is_read_only: bool = field(init=False)
+    top: int | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sampling = sampling = self.asked.sampling
+        self.is_held_back = self.search is not None or sampling.best_of > sampling.n
+        self.is_read_only = sampling.max_tokens == 0
+        self.top = 0 if sampling.logprobs is None and self.is_held_back else sampling.logprobs
 
     @property
     def request_id(self) -> str:
         return self.asked.request_id
-
-    @property
-    def sampling(self) -> Sampling:
-        return self.asked.sampling
 
     @property
     def deadline_s(self) -> float:
@@ -57,21 +65,6 @@ class Request:
     @property
     def has_run(self) -> bool:
         return self.lead.metered_cached_len is not None
-
-    @property
-    def is_held_back(self) -> bool:
-        """Nothing is told before all choices have ended."""
-        return self.search is not None or self.sampling.best_of > self.sampling.n
-
-    @property
-    def is_read_only(self) -> bool:
-        """The prompt is computed and nothing said."""
-        return self.sampling.max_tokens == 0
-
-    @property
-    def top(self) -> int | None:
-        """How many of the likeliest tokens are scored beside each that comes; None: not even that one."""
-        return 0 if self.sampling.logprobs is None and self.is_held_back else self.sampling.logprobs
 
     @property
     def sequences(self) -> list[Sequence]:

@@ -386,4 +386,6 @@ class Scheduler:
 
 def _run(sequence: Sequence, length: int) -> Run:
     start = sequence.computed_len
+    if sequence.rows_from is None:
+        return Run(sequence, start, length, rows=int(start + length == len(sequence.tokens)))
     return Run(sequence, start, length, rows=min(max(start + length - sequence.first_row, 0), length))

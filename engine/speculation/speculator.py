@@ -53,6 +53,10 @@ class Speculator:
         self._watched: dict[Sequence, _Watch] = {}
         self._step = _Step()
 
+    @property
+    def is_on(self) -> bool:
+        return self._proposer is not None
+
     def drafts(self, batch: Batch, seed_of: Callable[[Sequence], int]) -> dict[Sequence, Tokens]:
         """Drafted tokens of those sequences that decode in this batch and may gain by them."""
         if self._proposer is None:
@@ -81,8 +85,6 @@ class Speculator:
     ) -> None:
         """came: the tokens of each sequence that sampled. seconds: of the whole step, drafting included. verified: told
         of each draft."""
-        if self._proposer is None:
-            return
         for run in [run for run in batch.runs if run.sequence in came]:
             if run.sequence in self._watched:
                 self._compare(run, came[run.sequence])
