@@ -2,11 +2,12 @@ import json
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from engine.decoding.tokenizer import PromptRefused, Tokenizer, TokenizerError
-from engine.protocol import Message, Prepare
+from engine.protocol import Detokenize, Detokenized, Message, Prepare
 
 VOCAB, CONTEXT = 49_152, 8_192
 TEXTS = [
@@ -152,3 +153,28 @@ def test_a_spoiled_folder_is_named(folder: Path, name: str, content: str | None,
         (folder / name).write_text(content)
     with pytest.raises(TokenizerError, match=message):
         Tokenizer(folder, vocab_size=VOCAB, context_len=CONTEXT)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_pieces_are_the_bytes_of_the_text_and_detokenize_writes_all_out(
+    tokenizer: Tokenizer, oracle: PreTrainedTokenizerBase, text: str
+) -> None:
+    prepared = tokenizer.prepare(Prepare("c", text=text, with_pieces=True, special_tokens=False))
+    assert list(prepared.token_ids) == oracle(text, add_special_tokens=False)["input_ids"]
+    assert b"".join(prepared.pieces) == text.encode()
+    assert tokenizer.detokenize(Detokenize("d", prepared.token_ids)) == Detokenized("d", text)
+
+
+@pytest.mark.parametrize("ids", [(1, VOCAB), (-1,)])
+def test_ids_outside_the_vocabulary_are_not_detokenized(tokenizer: Tokenizer, ids: tuple[int, ...]) -> None:
+    with pytest.raises(PromptRefused, match="not in the vocabulary") as caught:
+        tokenizer.detokenize(Detokenize("d", ids))
+    assert (caught.value.error.ref, caught.value.error.param) == ("d", "token_ids")
+
+
+def test_a_prompt_that_ends_in_a_thought_says_so(folder: Path) -> None:
+    tokenizer = with_template(folder, "{{ messages[0].content }}{% if thinks %}<think>\n{% else %}</think>{% endif %}")
+    asked = Prepare("c", messages=(Message("user", "Hi"),))
+    assert not tokenizer.prepare(asked).is_thinking
+    assert tokenizer.prepare(msgspec.structs.replace(asked, template_options={"thinks": True})).is_thinking
+    assert tokenizer.reasoning == ("<think>", "</think>")
