@@ -58,10 +58,12 @@ def _run(options: argparse.Namespace) -> int:
         ("correct: LoRA pair", proofs.lora_pair),
         ("correct: attention", proofs.attention),
         ("correct: small ops", proofs.small_ops),
+        ("correct: sampling", proofs.sampling),
         ("time: LoRA pair", timings.lora_pair),
         ("time: decode attention", timings.decode),
         ("time: prefill attention", timings.prefill),
         ("time: small ops", timings.small_ops),
+        ("time: sampling", timings.sampling),
         ("whole steps of an 8B model", whole.steps),
         ("KV concurrency", whole.concurrency),
     ):

@@ -11,6 +11,7 @@ from kernels import lora
 from kernels.adapter_table import AdapterTable
 from kernels.lora_tiles import LoraTiles
 from kernels.paging import AttentionRule, HeadNorms
+from kernels.sampling import sample_rows
 from kernels.segments import Segments
 from kernels.torch_ops import TorchOps
 
@@ -104,6 +105,22 @@ def small_ops(device: Device) -> Iterator[Line]:
     for name, (found, twins) in pairs.items():
         torch.testing.assert_close(found.float(), twins.float(), atol=1e-4, rtol=2**-7)
         yield Line(f"{name}: largest difference from its twin", _error(found, twins.double()), "")
+
+
+def sampling(device: Device) -> Iterator[Line]:
+    """Greedy rows take the best; drawn ones stay among their top_k, each about as often as it is likely."""
+    rows, vocab = (4096, 32_000) if device.is_real else (8, 50)
+    logits = torch.randn(vocab, device=device.kind).mul_(3).expand(rows, -1).contiguous()
+    ones, ks = torch.ones(rows, device=device.kind), torch.full((rows,), 5, dtype=torch.int32, device=device.kind)
+    uniforms = (torch.arange(rows, device=device.kind) + 0.5) / rows
+    assert (sample_rows(logits, ones * 0, ks, ones, ones * 0, uniforms) == logits[0].argmax()).all()
+    tokens = sample_rows(logits, ones, ks, ones, ones * 0, uniforms).long()
+    values, ids = logits[0].topk(5)
+    assert torch.isin(tokens, ids).all(), "a token outside the top_k"
+    shares = (tokens[:, None] == ids[None]).double().mean(0)
+    error = _error(shares, values.double().softmax(0))
+    assert error < 2 / rows, f"shares are off by {error:.1e}"
+    yield Line("sampling: largest difference from a token's probability", error, "")
 
 
 def _error(found: torch.Tensor, expected: torch.Tensor) -> float:

@@ -8,6 +8,7 @@ from benchmarks.gpu.cases import adapters, batch_of, pages_of
 from benchmarks.gpu.device import Device
 from benchmarks.gpu.report import Line
 from kernels.paging import AttentionRule
+from kernels.sampling import sample_rows
 from kernels.segments import Segments
 
 INSIDE, OUTS = 4096, (4096, 1024, 1024)  # q, k, v of a Llama-3.1-8B layer
@@ -65,6 +66,16 @@ def small_ops(device: Device) -> Iterator[Line]:
     gate_up = torch.randn(rows, 2 * ffn, device=device.kind, dtype=torch.bfloat16)
     took = device.seconds(lambda: ops.gate(gate_up, "silu"))
     yield _line(device, f"SiLU gate, {rows} x {ffn}", took, rows * ffn * 6, 0)
+
+
+def sampling(device: Device) -> Iterator[Line]:
+    rows, vocab = (64, 128_256) if device.is_real else (2, 50)
+    logits = torch.randn(rows, vocab, device=device.kind)
+    ones = torch.ones(rows, device=device.kind)
+    for name, top_k, top_p in (("plain", 0, 1.0), ("top_k 50, top_p 0.9", 50, 0.9)):
+        ks = torch.full((rows,), top_k, dtype=torch.int32, device=device.kind)
+        took = device.seconds(lambda k=ks, p=top_p: sample_rows(logits, ones, k, ones * p, ones * 0, ones / 2))  # type: ignore[misc]
+        yield _line(device, f"sampling, {name}, {rows} x {vocab}", took, 4 * rows * vocab, 0)
 
 
 def _attention(device: Device, starts: list[int], lengths: list[int], dtype: torch.dtype) -> tuple[float, int]:

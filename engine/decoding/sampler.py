@@ -52,6 +52,8 @@ def sample(logits: Tensor, draws: Sequence[Draw]) -> list[int | None]:
     """logits: float32 [n, vocab], draws: n. Returns the token of each row; None where a row has no finite maximum
     (NaN or +inf: its weights are broken)."""
     logits = _shaped(logits, draws)
+    if logits.is_cuda:
+        return _sample_on_gpu(logits, draws)
     best, greedy = logits.max(dim=-1)
     tokens: list[int | None] = [int(token) for token in greedy.tolist()]
     groups: dict[tuple[int, bool, bool], list[int]] = {}
@@ -65,6 +67,23 @@ def sample(logits: Tensor, draws: Sequence[Draw]) -> list[int | None]:
             tokens[row] = token
     finite = torch.isfinite(best).tolist()
     return [token if ok else None for token, ok in zip(tokens, finite, strict=True)]
+
+
+def _sample_on_gpu(logits: Tensor, draws: Sequence[Draw]) -> list[int | None]:
+    """All rows in one launch, without a sort. Draws go through the vocabulary in its order, not from the best down."""
+    from kernels.sampling import sample_rows  # imports triton, which an engine without a GPU does without
+
+    settings = [draw.sampling for draw in draws]
+    columns = (
+        [0.0 if draw.is_greedy else draw.sampling.temperature for draw in draws],
+        [float(each.top_k) for each in settings],
+        [each.top_p for each in settings],
+        [each.min_p for each in settings],
+        [draw.uniform for draw in draws],
+    )
+    rows = torch.tensor(columns, dtype=torch.float32).to(logits.device, non_blocking=True)
+    tokens = sample_rows(logits, rows[0], rows[1].int(), rows[2], rows[3], rows[4].clamp(max=1 - 2**-24))
+    return [None if token < 0 else token for token in tokens.tolist()]
 
 
 def _shaped(logits: Tensor, draws: Sequence[Draw]) -> Tensor:

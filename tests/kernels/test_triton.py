@@ -38,7 +38,7 @@ def run(program: str, *arguments: str, **environment: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("program", ["attention", "layer_ops", "lora"])
+@pytest.mark.parametrize("program", ["attention", "layer_ops", "lora", "sampling"])
 def test_interpreted_kernels_match_the_specification(program: str) -> None:
     run(f"{program}_interpreted.py", TRITON_INTERPRET="1")
 

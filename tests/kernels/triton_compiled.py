@@ -13,19 +13,19 @@ from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from kernels import attention, kv_store, layer_ops, lora
+from kernels import attention, kv_store, layer_ops, lora, sampling
 from kernels.lora_tiles import LoraWork, choose_tiles
 from kernels.paging import PageStore
 
 TYPES = dict.fromkeys(
     ("order", "slots", "starts", "lengths", "ranks", "out_offsets", "positions", "angles", "run_of", "run_starts",
-     "page_table"), "*i32",
+     "page_table", "top_ks", "tokens"), "*i32",
 ) | dict.fromkeys(
     ("h", "scalings", "q", "sums", "parts", "k_scale", "v_scale", "cos", "sin", "q_norm", "k_norm", "weight",
-     "residual"), "*fp32",
+     "residual", "logits", "temperatures", "top_ps", "min_ps", "uniforms"), "*fp32",
 ) | dict.fromkeys(("x", "y", "out", "qkv", "delta", "gate_up"), "*bf16") | dict.fromkeys(
     ("x_stride", "in_features", "h_stride", "y_stride", "table_width", "q_heads", "half", "runs", "segments", "window",
-     "out_stride", "width", "count"), "i32",
+     "out_stride", "width", "count", "vocab", "stride"), "i32",
 ) | {"pointers": "*i64", "scale": "fp32", "cap": "fp32", "eps": "fp32"}  # fmt: skip
 FULL = 90  # every case is compiled for this one, and the most common for the others
 # Sizes that a model of this width passes are multiples of 16, and Triton specialises on that.
@@ -65,11 +65,12 @@ def lora_cases() -> list[tuple[Any, dict[str, Any], int, int]]:
     return cases
 
 
-def other_cases() -> list[tuple[Any, dict[str, Any], int, int]]:
+def other_cases(capability: int) -> list[tuple[Any, dict[str, Any], int, int]]:
     store = {"KV_HEADS": 8, "PAGE": 64, "DIM": 128, "BLOCK": 128, "HAS_NORMS": True, "pages": "*u8"}
     return [
         (layer_ops.add_norm_kernel, {"HAS_DELTA": True, "BLOCK": 4096}, 8, 3),
         (layer_ops.gate_kernel, {"IS_GELU": False, "BLOCK": 1024}, 4, 3),
+        *([(sampling.sample_kernel, {"BLOCK": sampling.BLOCK}, 8, 3)] if capability == FULL else []),
         (kv_store.rope_and_store_kernel, store, 1, 3),
     ]
 
@@ -101,5 +102,5 @@ def report(kernel: Any, constants: dict[str, Any], warps: int, stages: int, capa
 with tempfile.TemporaryDirectory() as cache:
     knobs.cache.dir, knobs.nvidia.dump_ptxas_log = cache, True
     for capability in map(int, sys.argv[1:]):
-        for case in (*attention_cases(capability), *lora_cases(), *other_cases()):
+        for case in (*attention_cases(capability), *lora_cases(), *other_cases(capability)):
             sys.stdout.write(json.dumps(report(*case, capability)) + "\n")
