@@ -7,7 +7,7 @@ from math import floor, log
 from engine.speculation.costs import StepCosts
 
 # What a row is taken to cost over what was measured, and the gain below which drafting is not worth its noise.
-MARGIN, LEAST_GAIN = 1.1, 1.03
+MARGIN, LEAST_GAIN = 1.3, 1.05
 # A row costs at least this share of a plain step per sequence, whatever the clock of a noisy machine said.
 LEAST_ROW_SHARE = 0.01
 # After so many steps with drafts one goes without: the two are compared under the same conditions.
