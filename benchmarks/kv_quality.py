@@ -72,7 +72,7 @@ def log_probs(runner: Runner, ids: list[int]) -> Tensor:
     sequence = Sequence("req", "ten", b"", None, Sampling(max_tokens=1), ids, len(ids), pages=pages)
     # One run for each token: all of a chunk's K/V is stored before any of it is read, and every position answers.
     steps = [range(first, min(first + CHUNK, len(ids) - 1)) for first in range(0, len(ids) - 1, CHUNK)]
-    logits = [runner.run(Batch(tuple(Run(sequence, at, 1, True) for at in step))) for step in steps]
+    logits = [runner.run(Batch(tuple(Run(sequence, at, 1, True) for at in step))).logits for step in steps]
     return torch.cat(logits).log_softmax(-1)
 
 

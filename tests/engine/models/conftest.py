@@ -76,7 +76,7 @@ class Driver:
     def step(self, *pieces: tuple[Request, int]) -> Tensor:
         """Run the next `length` tokens of each request; logits of every one of them."""
         runs = tuple(Run(request, request.computed_len, length, True) for request, length in pieces)
-        logits = self.runner.run(Batch(runs))
+        logits = self.runner.run(Batch(runs)).logits
         for request, length in pieces:
             request.computed_len += length
         return logits

@@ -95,9 +95,9 @@ def test_runs_that_do_not_sample_give_no_logits(small_model, runner_of, driver_o
     driver = driver_of(runner)
     tokens = prompt(320, 30)
     first, second = driver.request(tokens), driver.request(tokens[:7])
-    logits = runner.run(Batch((Run(first, 0, 20, False), Run(second, 0, 7, True))))
+    logits = runner.run(Batch((Run(first, 0, 20, False), Run(second, 0, 7, True)))).logits
     torch.testing.assert_close(logits, oracle(model, tokens[:7], [7]), **TOLERANCE)
-    assert runner.run(Batch((Run(first, 20, 3, False),))).shape == (0, 320)
+    assert runner.run(Batch((Run(first, 20, 3, False),))).logits.shape == (0, 320)
 
 
 def test_bf16_weights_and_e3m4_pages_stay_close(small_model, runner_of, driver_of) -> None:
