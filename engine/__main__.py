@@ -4,6 +4,7 @@ import argparse
 import logging
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn, get_args
 from uuid import uuid4
@@ -59,6 +60,7 @@ def _server(config: EngineConfig) -> Server:
     if journal.closed_at_start:
         log.warning("requests that the last process left open were ended", extra={"count": journal.closed_at_start})
     runner = load_runner(config)
+    config = replace(config, kv_pool_tokens=runner.kv.pages * config.page_size)
     info = runner.info
     tokenizer = Tokenizer(config.model, vocab_size=info.vocab_size, context_len=info.context_len)
     adapters = _adapters(config, runner)
@@ -168,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--threads", type=int, default=shipped.threads, help="CPU threads; 0 = all cores")
     for name, help_text in (
         ("page_size", "tokens per KV page"),
-        ("kv_pool_tokens", "tokens that the KV pool holds"),
+        ("kv_pool_tokens", "tokens that the KV pool holds; 0 = what a CUDA device has room for"),
         ("step_tokens", "token budget of one step"),
         ("max_running", "sequences in one step"),
         ("max_waiting", "requests that may wait"),

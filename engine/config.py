@@ -15,7 +15,8 @@ class EngineConfig:
     exact: fp32 weights, the mode oracles compare in; otherwise bf16. kv: what keys and values are kept in; None = fp32
     in exact mode, else fp8. invariant: a token is the same bit for bit whoever shares its steps, in bf16 too; exact
     mode always is.
-    kv_pool_tokens: capacity of the page pool. step_tokens: token budget of one step (chunked prefill).
+    kv_pool_tokens: capacity of the page pool; 0 = what a CUDA device has room for beside the rest.
+    step_tokens: token budget of one step (chunked prefill).
     adapter_host_bytes: host memory for adapters behind the slots. adapter_disk_bytes: disk below `home`, for those that
     were fetched from another machine. pinned: folders of adapters that keep their slot.
     speculate: who guesses tokens ahead, where that pays: nobody, the text itself, or the model in folder draft_model.
@@ -61,8 +62,10 @@ class EngineConfig:
             "max_saved_bytes",
         ):
             value: int = getattr(self, name)
-            if value < 1:
+            if value < 1 and (value, name, self.device) != (0, "kv_pool_tokens", "cuda"):
                 raise ValueError(f"{name} is {value}: it must be at least 1")
+        if self.draft_model is not None and not self.kv_pool_tokens:
+            raise ValueError("kv_pool_tokens is 0 and there is a draft model, whose pages need room too: give a number")
         if self.step_tokens <= self.max_running:
             raise ValueError(
                 f"step_tokens ({self.step_tokens}) must be over max_running ({self.max_running}): each running "

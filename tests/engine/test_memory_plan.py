@@ -1,11 +1,13 @@
 """The arithmetic of a device's memory, and what is said where it does not work out."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.config import EngineConfig
 from engine.memory_plan import MemoryPlanError, MemoryUse, arithmetic, plan_pages, slot_bytes
 from engine.model_info import ModelInfo
 
@@ -53,3 +55,13 @@ def test_pages_never_exceed_what_is_left(weights: int, page_size: int, per_token
 def test_a_slot_is_both_sides_of_every_linear() -> None:
     info = ModelInfo("m", 10, 8, 2, 4, 1, 1, 4, {"q": (4, 6), "o": (6, 4)})
     assert slot_bytes(info, 8, 2) == 2 * 8 * (4 + 6 + 6 + 4) * 2
+
+
+def test_only_a_cuda_device_may_size_its_own_pool() -> None:
+    assert EngineConfig(model=Path(), home=Path(), url="", device="cuda", kv_pool_tokens=0).pages == 0
+    with pytest.raises(ValueError, match="kv_pool_tokens is 0: it must be at least 1"):
+        EngineConfig(model=Path(), home=Path(), url="", device="cpu", kv_pool_tokens=0)
+    with pytest.raises(ValueError, match="draft model, whose pages need room too"):
+        EngineConfig(
+            model=Path(), home=Path(), url="", device="cuda", kv_pool_tokens=0, speculate="draft", draft_model=Path()
+        )
