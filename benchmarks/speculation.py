@@ -5,9 +5,9 @@ with the policy that `python -m engine` sets for itself.
 
 Prints a table and, as its last line, the same as JSON. The text is the model's own, greedy, on three kinds of work: two
 that copy (a summary in the text's own words, an edit of a function) and free chat. Prompts are in the prefix cache
-beforehand, so that decoding is what is timed. Every figure is the median of rounds in which the two take turns, A B A
-B; a gain is the median of the rounds' own ratios. One controller sees all the work in the order of the table, as that
-of a server would: what it learned of copying is not true of chat.
+beforehand, so that decoding is what is timed; as one request of a batch ends, the next begins. Every figure is the
+median of rounds in which the two take turns, A B A B; a gain is the median of the rounds' own ratios. One controller
+sees all the work in the order of the table, as that of a server would: what it learned of copying is not true of chat.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import cycle, islice
 from pathlib import Path
 from statistics import median
 
@@ -94,18 +95,17 @@ class Machine:
     answer: int
 
     def run(self, prompts: list[tuple[int, ...]], at_once: int, speculator: Speculator | None) -> Timed:
-        """Answer every prompt, `at_once` at a time, after all have been computed once."""
+        """Answer every prompt after all have been computed once; `at_once` run, and as one ends the next begins."""
         with tempfile.TemporaryDirectory(prefix="veneer-bench-") as home:
             journal, model, info = Journal(Path(home)), Watched(self.runner), self.runner.info
             limits = Limits(info.vocab_size, info.context_len, self.config.kv_pool_tokens, self.config.max_rank)
             adapters = AdapterPool(self.runner.bank, self.config.adapter_slots, _no_adapter, 1 << 20)
-            engine = Engine(self.config, limits, model, self.tokenizer, adapters, journal, speculator=speculator)
+            config = dataclasses.replace(self.config, max_running=at_once)
+            engine = Engine(config, limits, model, self.tokenizer, adapters, journal, speculator=speculator)
             _drain(engine, [_request(f"warm {i}", prompt, 1) for i, prompt in enumerate(prompts)])
             model.decodes = model.drafted = 0
-            tokens, begun = 0, time.perf_counter()
-            for start in range(0, len(prompts), at_once):
-                group = prompts[start : start + at_once]
-                tokens += _drain(engine, [_request(f"{start + i}", p, self.answer) for i, p in enumerate(group)])
+            begun = time.perf_counter()
+            tokens = _drain(engine, [_request(f"{i}", prompt, self.answer) for i, prompt in enumerate(prompts)])
             took = time.perf_counter() - begun
             engine.shutdown()
             journal.close()
@@ -221,8 +221,8 @@ def _measure(machine: Machine, speculator: Speculator, quick: bool) -> list[Row]
     rows = list[Row]()
     for at_once in QUICK_BATCHES if quick else BATCHES:
         for work, texts in WORK.items():
-            prompts = [machine.prompt(text) for text in texts()[: max(at_once, 2 if quick else 4)]]
-            assert len(prompts) >= at_once, f"{work} has {len(prompts)} texts"
+            wanted = max((2 if quick else 3) * at_once, 4)
+            prompts = [machine.prompt(text) for text in islice(cycle(texts()[:32]), wanted)]
             row = machine.compare(work, prompts, at_once, 2 if quick else 3, speculator)
             rows.append(row)
             accepted = "none drafted" if row.acceptance is None else f"{100 * row.acceptance:.0f} %"
