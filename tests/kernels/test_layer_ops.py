@@ -70,7 +70,7 @@ def test_a_bias_is_added_before_rounding(ops, dtype) -> None:
 
 
 @DTYPES
-def test_a_row_of_the_invariant_gemm_does_not_depend_on_its_batch(cpu_ops, dtype) -> None:
+def test_a_row_of_the_gemm_does_not_depend_on_its_batch(cpu_ops, dtype) -> None:
     x, w = torch.randn(29, 100).to(dtype), torch.randn(75, 100).to(dtype)
     together = cpu_ops.linear(x, w)
     for row in range(29):

@@ -123,9 +123,9 @@ def test_the_served_mode_stays_within_its_stated_tolerance(base_model, tmp_path,
     assert divergence.mean() < 0.05
 
 
-def test_in_invariant_mode_no_company_changes_a_bit(base_model, tmp_path, oracle, cases, driver_of) -> None:
+def test_in_bf16_no_company_changes_a_bit(base_model, tmp_path, oracle, cases, driver_of) -> None:
     """bf16 weights and FP8 K/V, prompts in pieces beside others against each whole and by itself."""
-    settings = {"kv_pool_tokens": 1024, "threads": 2, "invariant": True}
+    settings = {"kv_pool_tokens": 1024, "threads": 2}
     runner = load_runner(EngineConfig(model=base_model, home=tmp_path, url="", **settings))
     for slot, name in enumerate(NAMES):
         runner.bank.write(slot, weights_of(name, oracle))
@@ -139,3 +139,20 @@ def test_in_invariant_mode_no_company_changes_a_bit(base_model, tmp_path, oracle
         for request in requests
     ]
     assert torch.equal(mixed, torch.cat(alone))
+
+
+def test_one_call_computes_what_op_by_op_does(base_model, tmp_path, oracle, cases, driver_of, monkeypatch) -> None:
+    """The decoder in one native call against its branches one after another: the same kernels, so the same bits."""
+
+    def answers() -> torch.Tensor:
+        runner = load_runner(EngineConfig(model=base_model, home=tmp_path, url="", kv_pool_tokens=1024, threads=2))
+        for slot, name in enumerate(NAMES):
+            runner.bank.write(slot, weights_of(name, oracle))
+        driver = driver_of(runner)
+        requests = [driver.request(tokens, None if name is None else NAMES.index(name)) for name, tokens, _ in cases]
+        first = driver.step(*((request, 7) for request in requests))
+        return torch.cat([first, driver.step(*((request, 1) for request in requests))])
+
+    together = answers()
+    monkeypatch.setattr("engine.models.decoder.fuse", lambda *_: None)
+    assert torch.equal(answers(), together)
