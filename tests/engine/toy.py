@@ -236,7 +236,7 @@ def talkative(count: int, max_tokens: int, adapters: str = "") -> list[Generate]
     while len(asked) < count:
         seed += 1
         adapter = toy_adapter(adapters[len(asked) % len(adapters)]) if adapters else None
-        prompt = tuple(1 + (seed * step) % 37 for step in range(1, 6))
+        prompt = tuple(1 + (seed * step + seed // 37) % 37 for step in range(1, 6))
         each = Generate(f"r{len(asked)}", "t", "salt", prompt, greedy(max_tokens), adapter)
         if len(expected_tokens(each)) == max_tokens:
             asked.append(each)
