@@ -129,7 +129,6 @@ def _config(options: argparse.Namespace) -> EngineConfig:
         device=device,
         exact=options.exact,
         kv=options.kv,
-        invariant=options.invariant,
         page_size=options.page_size,
         kv_pool_tokens=options.kv_pool_tokens,
         step_tokens=options.step_tokens,
@@ -163,9 +162,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--url", required=True, help="where to listen: ipc://PATH or tcp://127.0.0.1:PORT")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto")
     add("--exact", action="store_true", help="fp32 weights and fp32 KV, the mode oracles compare in")
-    add(
-        "--invariant", action="store_true", help="bf16 answers that no other request changes by a bit; slower, CPU only"
-    )
     add("--kv", choices=get_args(KVType), help="what keys and values are kept in: fp8, or fp32 with --exact")
     add("--threads", type=int, default=shipped.threads, help="CPU threads; 0 = all cores")
     for name, help_text in (

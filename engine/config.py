@@ -13,8 +13,7 @@ class EngineConfig:
     """model: a Hugging Face folder (config.json, tokenizer.json, *.safetensors). home: where the journal lives.
 
     exact: fp32 weights, the mode oracles compare in; otherwise bf16. kv: what keys and values are kept in; None = fp32
-    in exact mode, else fp8. invariant: a token is the same bit for bit whoever shares its steps, in bf16 too; exact
-    mode always is.
+    in exact mode, else fp8.
     kv_pool_tokens: capacity of the page pool; 0 = what a CUDA device has room for beside the rest.
     step_tokens: token budget of one step (chunked prefill).
     adapter_host_bytes: host memory for adapters behind the slots. adapter_disk_bytes: disk below `home`, for those that
@@ -28,7 +27,6 @@ class EngineConfig:
     device: str = "cpu"
     exact: bool = False
     kv: KVType | None = None
-    invariant: bool = False
     page_size: int = 16
     kv_pool_tokens: int = 65_536
     step_tokens: int = 512
@@ -75,8 +73,6 @@ class EngineConfig:
             raise ValueError(f"metrics_port is {self.metrics_port}: it must be 1 to 65535, or 0 for none")
         if not 0 <= self.drain_seconds <= 3600:
             raise ValueError(f"drain_seconds is {self.drain_seconds}: it must be 0 (none) to 3600")
-        if self.invariant and self.device != "cpu":
-            raise ValueError(f"invariant is for the CPU, and device is {self.device}: leave it out")
         if (self.draft_model is not None) != (self.speculate == "draft"):
             raise ValueError(
                 f"draft_model is {self.draft_model} and speculate is {self.speculate}: speculate draft needs a draft "
