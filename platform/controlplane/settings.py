@@ -39,6 +39,11 @@ TRUSTED_PROXIES = env_int("VENEER_TRUSTED_PROXIES", 0)
 MAX_RANK = env_int("VENEER_MAX_RANK", 64)
 MAX_ADAPTER_BYTES = env_int("VENEER_MAX_ADAPTER_BYTES", 512 * 1024 * 1024)
 MAX_SAVED_BYTES = env_int("VENEER_MAX_SAVED_BYTES", 256_000_000)
+CHECK_MEMORY_BYTES = env_int("VENEER_CHECK_MEMORY_BYTES", 2 * 1024**3)  # of the process that checks an upload
+CHECK_SECONDS = env_int("VENEER_CHECK_SECONDS", 120)  # its processor time; its clock may show four times that
+MAX_ADAPTERS_PER_TENANT = env_int("VENEER_MAX_ADAPTERS_PER_TENANT", 1000)
+MAX_STORED_BYTES_PER_TENANT = env_int("VENEER_MAX_STORED_BYTES_PER_TENANT", 50 * 1024**3)  # all versions
+REJECTED_KEPT_DAYS = env_int("VENEER_REJECTED_KEPT_DAYS", 7)
 MAX_PINS_PER_TENANT = env_int("VENEER_MAX_PINS_PER_TENANT", 2)
 MAX_PART_BYTES = env_int("VENEER_MAX_PART_BYTES", 64 * 1024 * 1024)
 MAX_BODY_BYTES = env_int("VENEER_MAX_BODY_BYTES", 4 * 1024 * 1024)
@@ -47,6 +52,13 @@ HOLD_TTL_SECONDS = env_int("VENEER_HOLD_TTL_SECONDS", 90)
 AUTH_CACHE_SECONDS = 0.8  # a revoked key is refused within a second, everywhere
 # What an hour of this device costs the operator, in dollars: turns device-seconds into cost.
 DEVICE_COST_PER_HOUR = _setting("VENEER_DEVICE_COST_PER_HOUR", "0.40")
+# A billing period closes by itself this long after its end: what ran at midnight has come into the books by then.
+CLOSE_DELAY_SECONDS = env_int("VENEER_CLOSE_DELAY_SECONDS", 3600)
+# Who invoices. In the address "\\n" is a new line. A TrueType font is needed for names outside Latin-1.
+SELLER_NAME = env_str("VENEER_SELLER_NAME", "Veneer")
+SELLER_ADDRESS = env_str("VENEER_SELLER_ADDRESS", "").replace("\\n", "\n")
+SELLER_TAX_ID = env_str("VENEER_SELLER_TAX_ID", "")
+INVOICE_FONT = env_str("VENEER_INVOICE_FONT", "")
 
 # --- Django -------------------------------------------------------------------------------------------------------
 DEBUG = env_bool("VENEER_DEBUG", False)
@@ -55,7 +67,6 @@ CSRF_TRUSTED_ORIGINS = [o for o in env_str("VENEER_TRUSTED_ORIGINS", "").split("
 INSTALLED_APPS = [
     "django.contrib.auth",
     "django.contrib.contenttypes",
-    "django.contrib.sessions",
     "django.contrib.staticfiles",
     "channels",
     "rest_framework",
@@ -99,8 +110,12 @@ DATABASES = {
 MIGRATION_MODULES = {app: f"migrations.{app}" for app in ("tenants", "adapters", "quotas", "billing", "inference")}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "tenants.User"
-PASSWORD_HASHERS = ["django.contrib.auth.hashers.PBKDF2PasswordHasher"]
+PASSWORD_HASHERS = [  # the first for new passwords; one of another is hashed anew when its owner signs in
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
 AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"}]
+SESSION_ENGINE = "tenants.sessions"
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = CONSOLE_URL.startswith("https://")
@@ -167,6 +182,7 @@ CELERY_BEAT_SCHEDULE = {
     "sync-pins": {"task": "inference.sync_pins", "schedule": 5.0},
     "expire-holds": {"task": "quotas.expire_holds", "schedule": 10.0},
     "resume-checks": {"task": "adapters.resume_checks", "schedule": 15.0},
+    "close-periods": {"task": "billing.close_periods", "schedule": 300.0},
     "sweep-adapters": {"task": "adapters.sweep", "schedule": 60.0},
 }
 

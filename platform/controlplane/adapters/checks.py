@@ -1,4 +1,4 @@
-"""The check of an uploaded version: read its real files, then publish it or say everything that is wrong with it.
+"""The check of an uploaded version: read its real files, then have the engine try it, or say everything that is wrong.
 
 Idempotent, and safe to run twice at once: the outcome is one conditional update, made under the version's lock.
 """
@@ -8,24 +8,25 @@ from datetime import timedelta
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from controlplane.adapters.aliases import follow_newest
 from controlplane.adapters.models import AdapterVersion
-from controlplane.adapters.objects import publish_files, uri_of
+from controlplane.adapters.objects import lock_digest, publish_files, uri_of
+from controlplane.adapters.sandbox import Checked, CheckKilled, read_adapter
 from controlplane.adapters.staging import drop_staging, staging_folder
 from controlplane.adapters.states import State, sources_of
 from controlplane.adapters.uploads import announce
 from controlplane.celery import enqueue
-from engine.adapters.format import AdapterRefused, AdapterSpec, BaseShape, Limits, Problem, check_adapter
+from engine.adapters.format import AdapterRefused, BaseShape, Problem
 from tenants.audit import record_audit
 from tenants.scope import ALL_TENANTS, tenant_scope
 
 log = logging.getLogger(__name__)
 MAX_ATTEMPTS: Final = 5
 STUCK_AFTER: Final = timedelta(seconds=60)
+TRY_ADAPTER: Final = "inference.try_adapter"  # above us, so known by its name
 _CRASHED: Final = Problem(
     code="check_failed",
     where="the upload",
@@ -36,8 +37,8 @@ _CRASHED: Final = Problem(
 
 
 def check_version(version_id: str) -> None:
-    """Bring a version that is `checking` to `ready` or `rejected`. Anything else is left alone."""
-    base = BaseShape.from_config_file(settings.MODEL_DIR)  # first: a base model that is away is no attempt
+    """Bring a version that is `checking` and not yet read to its trial, or to `rejected`. Any other is left alone."""
+    BaseShape.from_config_file(settings.MODEL_DIR)  # first: a base model that is away is no attempt
     version = _begin(version_id)
     if version is None:
         return
@@ -45,24 +46,25 @@ def check_version(version_id: str) -> None:
         log.error("version %s: given up after %d checks", version.id, MAX_ATTEMPTS)
         reject(version, (_CRASHED,))
         return
-    limits = Limits(settings.MAX_RANK, settings.MAX_ADAPTER_BYTES, settings.MAX_SAVED_BYTES)
     try:
-        spec = check_adapter(staging_folder(version_id), base, limits)
+        checked = read_adapter(staging_folder(version_id))
     except AdapterRefused as refused:
         reject(version, refused.problems)
+    except CheckKilled:
+        log.warning("version %s: its check was killed; it is tried again", version.id)
     else:
-        _accept(version, spec)
+        _publish(version, checked)
 
 
 def _begin(version_id: str) -> AdapterVersion | None:
     """Counts the attempt first: a check that kills its worker must not be tried for ever."""
     with tenant_scope(ALL_TENANTS):
-        checking = AdapterVersion.objects.filter(id=version_id, state=State.CHECKING)
+        checking = AdapterVersion.objects.filter(id=version_id, state=State.CHECKING, digest=None)
         checking.update(check_attempts=F("check_attempts") + 1, state_at=timezone.now())
         return checking.select_related("tenant", "adapter").first()
 
 
-def _leave_checking(version: AdapterVersion, state: State, **fields: Any) -> bool:
+def leave_checking(version: AdapterVersion, state: State, **fields: Any) -> bool:
     """The conditional update. False where another check, or a deletion, came first."""
     now = timezone.now()
     with tenant_scope(version.tenant_id):
@@ -80,43 +82,38 @@ def _leave_checking(version: AdapterVersion, state: State, **fields: Any) -> boo
 def reject(version: AdapterVersion, problems: tuple[Problem, ...]) -> None:
     count = f"{len(problems)} problems" if len(problems) > 1 else "1 problem"
     report = {"problems": [problem.as_dict() for problem in problems], "summary": f"Refused: {count} found."}
-    _leave_checking(version, State.REJECTED, report=report)
+    leave_checking(version, State.REJECTED, report=report)
 
 
 @transaction.atomic
-def _accept(version: AdapterVersion, spec: AdapterSpec) -> None:
-    """Published inside the transaction: a row says `ready` only where the files lie, and a deletion waits."""
-    lock_digest(spec.digest)
-    modules = list(spec.target_modules)
-    moved = _leave_checking(
-        version,
-        State.READY,
-        ready_at=timezone.now(),
-        digest=spec.digest,
-        rank=spec.max_rank,
-        target_modules=modules,
-        uri=uri_of(spec.digest),
-        report={"problems": [], "summary": f"Ready: rank {spec.max_rank} on {', '.join(modules)}."},
-    )
-    if moved:
-        publish_files(staging_folder(version.id), spec.digest)
-        follow_newest(version.adapter)
-
-
-def lock_digest(digest: str) -> None:
-    """Until the transaction ends, nobody else publishes or removes these files."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"adapters/{digest}"])
+def _publish(version: AdapterVersion, checked: Checked) -> None:
+    """Published inside the transaction: a row has a digest only where the files lie, and a deletion waits."""
+    lock_digest(checked.digest)
+    with tenant_scope(version.tenant_id):
+        is_ours = AdapterVersion.objects.filter(id=version.id, state=State.CHECKING, digest=None).update(
+            digest=checked.digest,
+            rank=checked.rank,
+            target_modules=list(checked.target_modules),
+            invocation=list(checked.invocation),
+            uri=uri_of(checked.digest),
+            check_attempts=0,
+            state_at=timezone.now(),
+            report={"problems": [], "summary": "The files are right: the engine is to try the adapter."},
+        )
+    if is_ours:
+        publish_files(staging_folder(version.id), checked.digest)
+        transaction.on_commit(lambda: drop_staging(version.id))
+        enqueue(TRY_ADAPTER, version.id)
 
 
 def resume_checks() -> int:
-    """Send again the checks that nobody ended (a worker was killed, the broker lost them); how many there were."""
+    """Send again the checks and trials that nobody ended (a worker, the broker or the engine went away); how many."""
     now = timezone.now()
     with tenant_scope(ALL_TENANTS), transaction.atomic():
         stuck = AdapterVersion.objects.filter(state=State.CHECKING, state_at__lt=now - STUCK_AFTER)
-        ids = list(stuck.select_for_update(skip_locked=True).values_list("id", flat=True)[:100])
+        found = list(stuck.select_for_update(skip_locked=True).values_list("id", "digest")[:100])
         # So that each is sent once a minute, not with every beat, while the queue is long.
-        AdapterVersion.objects.filter(id__in=ids).update(state_at=now)
-        for version_id in ids:
-            enqueue("adapters.check_version", version_id)
-    return len(ids)
+        AdapterVersion.objects.filter(id__in=[version_id for version_id, _ in found]).update(state_at=now)
+        for version_id, digest in found:
+            enqueue(TRY_ADAPTER if digest else "adapters.check_version", version_id)
+    return len(found)

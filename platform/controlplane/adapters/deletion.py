@@ -7,9 +7,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from controlplane.adapters.checks import lock_digest
 from controlplane.adapters.models import Adapter, AdapterVersion
-from controlplane.adapters.objects import remove_files
+from controlplane.adapters.objects import lock_digest, remove_files
 from controlplane.adapters.staging import drop_staging
 from controlplane.adapters.states import State, sources_of
 from controlplane.adapters.uploads import announce
@@ -21,6 +20,7 @@ from tenants.scope import ALL_TENANTS, tenant_scope
 # Longer than any answer takes: a request that resolved the name before the deletion may still fetch the files.
 DRAIN: Final = timedelta(hours=1)
 UPLOAD_EXPIRES: Final = timedelta(hours=24)
+_ENDED: Final = (State.DELETED, State.REJECTED)
 
 
 @transaction.atomic
@@ -59,17 +59,18 @@ def expire_uploads() -> int:
 
 
 def remove_drained_files() -> int:
-    """Release the files of versions deleted long enough ago; how many digests were looked at."""
+    """Release the files of versions that ended long enough ago; how many digests were looked at."""
     with tenant_scope(ALL_TENANTS):
-        drained = _deleted(state_at__lt=timezone.now() - DRAIN, digest__isnull=False, files_released_at=None)
+        drained = _ended(state_at__lt=timezone.now() - DRAIN, digest__isnull=False, files_released_at=None)
         digests = sorted({digest for digest in drained.values_list("digest", flat=True)[:100] if digest})
         for digest in digests:
             _release(digest)
     return len(digests)
 
 
-def _deleted(**conditions: Any) -> QuerySet[AdapterVersion]:
-    return AdapterVersion.objects.filter(state=State.DELETED, **conditions)
+def _ended(**conditions: Any) -> QuerySet[AdapterVersion]:
+    """Deleted; or rejected, by the engine's trial, for which its files had been published."""
+    return AdapterVersion.objects.filter(state__in=_ENDED, **conditions)
 
 
 @transaction.atomic
@@ -77,7 +78,7 @@ def _release(digest: str) -> None:
     """Files are content-addressed: they go with the last version that has them, whoever's it is."""
     lock_digest(digest)
     horizon = timezone.now() - DRAIN
-    is_live = AdapterVersion.objects.filter(digest=digest).exclude(state=State.DELETED).exists()
-    if not is_live and not _deleted(digest=digest, state_at__gte=horizon).exists():
+    is_live = AdapterVersion.objects.filter(digest=digest).exclude(state__in=_ENDED).exists()
+    if not is_live and not _ended(digest=digest, state_at__gte=horizon).exists():
         remove_files(digest)
-    _deleted(digest=digest, state_at__lt=horizon).update(files_released_at=timezone.now())
+    _ended(digest=digest, state_at__lt=horizon).update(files_released_at=timezone.now())

@@ -20,11 +20,16 @@ def new_version_id() -> str:
     return new_id("adv")
 
 
+def new_grant_id() -> str:
+    return new_id("agr")
+
+
 class Adapter(models.Model):
     """A named fine-tune of a base model. Deleting frees the name; the row stays for the bills that mention it.
 
     follows_newest: the alias moves to each newest version that becomes ready, until somebody sets its splits.
     pinned_at: since when the versions that its name answers with keep a slot of the engine; null: they do not.
+    alias_history: what the name answered with before, oldest first, each {version number: weight}; `aliases` has it.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=new_adapter_id, editable=False)
@@ -33,6 +38,7 @@ class Adapter(models.Model):
     base_model = models.CharField(max_length=100)
     follows_newest = models.BooleanField(default=True)
     pinned_at = models.DateTimeField(null=True)
+    alias_history = models.JSONField(default=list)
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     deleted_at = models.DateTimeField(null=True)
@@ -50,8 +56,10 @@ class Adapter(models.Model):
 class AdapterVersion(models.Model):
     """One upload. Immutable once ready: a trigger refuses to change its content's identity.
 
-    digest, rank, target_modules, uri: set when ready. report: {"problems": [...], "summary": text}, once checked.
-    state_at: when the state was entered, or its check last began. check_attempts: how often a worker began that.
+    digest, rank, target_modules, invocation, uri: set when its files are found right and published; then, still
+    `checking`, the engine tries it. report: {"problems": [...], "summary": text, "trial": {...}}, as far as checked.
+    source: where its files are fetched from, as `sources.Source` writes it; null: they are uploaded.
+    state_at: when the state was entered, or its check, trial or fetch last began. check_attempts: how often that began.
     files_released_at: when a deleted version gave up its published files (another may still have the same).
     """
 
@@ -65,6 +73,8 @@ class AdapterVersion(models.Model):
     digest = models.CharField(max_length=64, null=True)
     rank = models.PositiveIntegerField(null=True)
     target_modules = models.JSONField(default=list)
+    invocation = models.JSONField(default=list)
+    source = models.JSONField(null=True)
     uri = models.TextField(null=True)
     report = models.JSONField(null=True)
     check_attempts = models.PositiveIntegerField(default=0)
@@ -90,12 +100,16 @@ class AdapterVersion(models.Model):
 
 
 class VersionFile(models.Model):
-    """One of a version's files as it was declared: bytes, and the SHA-256 (hex) they must have."""
+    """One of a version's files as it was declared: bytes, and the SHA-256 (hex) they must have.
+
+    Of a file that is fetched: sha256 is null until all of it is there. etag: the entity its first bytes were of.
+    """
 
     version = models.ForeignKey(AdapterVersion, on_delete=models.CASCADE, related_name="files")
     name = models.CharField(max_length=64)
     size = models.BigIntegerField()
-    sha256 = models.CharField(max_length=64)
+    sha256 = models.CharField(max_length=64, null=True)
+    etag = models.CharField(max_length=200, default="")
 
     class Meta:
         constraints: ClassVar[list[models.BaseConstraint]] = [
@@ -128,4 +142,23 @@ class AliasSplit(models.Model):
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(fields=["adapter", "version"], name="one_split_per_version"),
             models.CheckConstraint(condition=Q(weight__gte=1), name="a_split_has_weight"),
+        ]
+
+
+class AdapterGrant(models.Model):
+    """`grantee` may call the adapter, as `<the tenant's slug>/<name>`, for as long as the row is there."""
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_grant_id, editable=False)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    adapter = models.ForeignKey(Adapter, on_delete=models.CASCADE, related_name="grants")
+    grantee = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = TenantManager["AdapterGrant"]()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            models.UniqueConstraint(fields=["adapter", "grantee"], name="one_grant_per_tenant"),
+            models.CheckConstraint(condition=~Q(tenant=F("grantee")), name="nobody_grants_to_themselves"),
         ]

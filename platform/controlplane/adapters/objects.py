@@ -4,6 +4,7 @@ from pathlib import Path
 
 import obstore
 from django.conf import settings
+from django.db import connection
 from obstore.exceptions import AlreadyExistsError
 from obstore.store import LocalStore
 
@@ -26,6 +27,12 @@ def _path(digest: str, name: str) -> Path:
 def uri_of(digest: str) -> str:
     """The folder as the engine is told it."""
     return (Path(settings.OBJECTS_DIR) / "adapters" / digest).absolute().as_uri()
+
+
+def lock_digest(digest: str) -> None:
+    """Until the transaction ends, nobody else publishes or removes these files."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"adapters/{digest}"])
 
 
 def _names(folder: Path) -> list[str]:

@@ -24,9 +24,21 @@ class ProblemShape(serializers.Serializer[Any]):
     remedy = serializers.CharField()
 
 
+class TrialShape(serializers.Serializer[Any]):
+    """One short prompt, answered with and without the adapter. largest_difference: of a log-probability."""
+
+    prompt_tokens = serializers.IntegerField()
+    largest_difference = serializers.FloatField()
+    text = serializers.CharField()
+    base_text = serializers.CharField()
+
+
 class ReportShape(serializers.Serializer[Any]):
+    """trial: the engine's, once it has tried the adapter."""
+
     problems = ProblemShape(many=True)
     summary = serializers.CharField()
+    trial = TrialShape(required=False)
 
 
 class StoredShape(serializers.Serializer[Any]):

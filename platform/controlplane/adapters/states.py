@@ -6,9 +6,10 @@ from django.db import models
 
 
 class State(models.TextChoices):
-    """uploading: parts arrive. checking: complete, a worker reads it. ready: published, may be served.
+    """uploading: parts arrive, or are fetched. checking: complete, a worker reads it, then the engine tries it.
 
-    rejected: the check found problems (the report has them). deleted: gone for the tenant, kept for its bills.
+    ready: may be served. rejected: there were problems (the report has them). deleted: gone for the tenant, kept for
+    its bills.
     """
 
     UPLOADING = "uploading"
@@ -24,7 +25,7 @@ class State(models.TextChoices):
 
 
 TRANSITIONS: Final[dict[State, frozenset[State]]] = {
-    State.UPLOADING: frozenset({State.CHECKING, State.DELETED}),
+    State.UPLOADING: frozenset({State.CHECKING, State.REJECTED, State.DELETED}),
     State.CHECKING: frozenset({State.READY, State.REJECTED, State.DELETED}),
     State.READY: frozenset({State.DELETED}),
     State.REJECTED: frozenset({State.DELETED}),

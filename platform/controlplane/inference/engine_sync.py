@@ -9,7 +9,8 @@ import zmq
 from controlplane.inference.engine_faults import EngineGone, EngineRefusal
 from engine import protocol as wire
 
-Answer = TypeVar("Answer", wire.Description, wire.JournalPage, wire.Residency)
+Answer = TypeVar("Answer", wire.Description, wire.JournalPage, wire.Prepared, wire.Residency)
+_PING_SECONDS = 1.0
 
 
 class EngineCalls:
@@ -42,6 +43,28 @@ class EngineCalls:
         """Raises EngineRefusal where no slot would be left for others."""
         return self._call(wire.Pin(f"pin-{adapter.digest}", adapter, pinned), wire.Residency)
 
+    def prepare(self, text: str) -> wire.Prepared:
+        return self._call(wire.Prepare("prepare", text=text), wire.Prepared)
+
+    def generate(self, request: wire.Generate, *, seconds: float) -> list[wire.TokenEvent]:
+        """All its events. Raises EngineRefusal; EngineGone where it does not end within `seconds`."""
+        self._send(request)
+        events: list[wire.TokenEvent] = []
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            if not self._socket.poll(int(min(left, _PING_SECONDS) * 1000) + 1):
+                self._send(wire.Ping())  # an engine stops what nobody seems to wait for
+                continue
+            for event in wire.decode_events(self._socket.recv()):
+                if isinstance(event, wire.EngineError) and event.ref == request.request_id:
+                    raise EngineRefusal(event)
+                if isinstance(event, wire.TokenEvent) and event.request_id == request.request_id:
+                    events.append(event)
+            if events and events[-1].usage is not None:
+                return events
+        self._send(wire.Abort(request.request_id))
+        raise EngineGone(f"the engine did not end the request within {seconds:g} s")
+
     def ack_journal(self, position: int) -> None:
         self._send(wire.AckJournal(position))
 
@@ -50,7 +73,7 @@ class EngineCalls:
             raise EngineGone(f"the engine could not be reached within {self._seconds:g} s")
         self._socket.send(wire.encode_request(request))
 
-    def _call(self, request: wire.Describe | wire.ReadJournal | wire.Pin, kind: type[Answer]) -> Answer:
+    def _call(self, request: wire.Describe | wire.Prepare | wire.ReadJournal | wire.Pin, kind: type[Answer]) -> Answer:
         self._send(request)
         deadline = time.monotonic() + self._seconds
         while (left := deadline - time.monotonic()) > 0 and self._socket.poll(int(left * 1000) + 1):

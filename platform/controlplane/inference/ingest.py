@@ -13,7 +13,7 @@ from controlplane.billing.services import open_discrepancy
 from controlplane.events import publish
 from controlplane.inference.engine_sync import EngineCalls
 from controlplane.inference.models import JournalCursor
-from controlplane.inference.settlement import Account, Ended, account_of_hold, settle_request
+from controlplane.inference.settlement import PLATFORM, Account, Ended, account_of_hold, settle_request
 from controlplane.quotas.models import Hold
 from engine.protocol import JournalLine, JournalPage
 from tenants.scope import ALL_TENANTS, tenant_scope
@@ -55,6 +55,8 @@ def _take_in(engine_id: str, after: int, page: JournalPage) -> bool:
     with tenant_scope(ALL_TENANTS):
         holds = Hold.objects.in_bulk([line.request_id for line in page.lines])
         for line in page.lines:
+            if line.tenant == PLATFORM:
+                continue
             _take_line(line, holds.get(line.request_id))
     cursor.update(position=page.lines[-1].position, moved_at=timezone.now())
     return True
@@ -78,6 +80,7 @@ def _keep_records(engine_id: str, page: JournalPage) -> None:
             **msgspec.to_builtins(line.usage),
         )
         for line in page.lines
+        if line.tenant != PLATFORM
     ]
     EngineRecord.objects.bulk_create(records, ignore_conflicts=True)
 

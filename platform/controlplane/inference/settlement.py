@@ -10,6 +10,10 @@ from controlplane.quotas.services import Settlement, settle_hold
 from engine.protocol import Usage
 from tenants.sql import Plan
 
+# The `tenant` of what the platform asks an engine on its own account (trials of adapters): nobody is charged for it.
+# No tenant's id looks so.
+PLATFORM = "platform"
+
 
 @dataclass(frozen=True)
 class Account:

@@ -1,4 +1,5 @@
-"""Celery: the journal is read and pins are told every few seconds (settings.CELERY_BEAT_SCHEDULE)."""
+"""Celery: the journal is read and pins are told every few seconds (settings.CELERY_BEAT_SCHEDULE); adapters are tried
+when they are sent."""
 
 import logging
 
@@ -9,6 +10,7 @@ from controlplane.inference.engine_faults import EngineGone
 from controlplane.inference.engine_sync import EngineCalls
 from controlplane.inference.ingest import ingest_journal as ingest
 from controlplane.inference.pins import sync_pins as tell_pins
+from controlplane.inference.trials import try_adapter as try_version
 
 log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 1.5
@@ -32,3 +34,13 @@ def sync_pins() -> None:
             tell_pins(engine)
     except EngineGone as gone:
         log.info("pins not told: %s", gone)
+
+
+@app.task(name="inference.try_adapter")  # type: ignore[untyped-decorator]  # celery has no types
+def try_adapter(version_id: str) -> None:
+    """While the engine is away the version waits: `adapters.resume_checks` sends it again once a minute."""
+    try:
+        with EngineCalls(settings.ENGINE_URL, seconds=PATIENCE_SECONDS) as engine:
+            try_version(engine, version_id)
+    except EngineGone as gone:
+        log.info("version %s not tried yet: %s", version_id, gone)

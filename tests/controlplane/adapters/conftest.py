@@ -8,6 +8,7 @@ from django.test import TestCase
 from pytest_django import Settings
 
 from controlplane.adapters.tasks import check_version
+from controlplane.adapters.trials import Trial, accept_trial
 from tests.controlplane.adapters.peft_folder import BASE, PeftFolder, peft_folder, write_base
 from tests.controlplane.conftest import Api
 
@@ -34,6 +35,12 @@ def send(api: Api, version_id: str, folder: PeftFolder) -> None:
         assert (status, body) == (200, {"received_bytes": len(content), "ranges": [[0, len(content)]]})
 
 
+def check(version_id: str) -> None:
+    """As a worker and an engine that finds nothing wrong."""
+    check_version(version_id)
+    accept_trial(version_id, Trial(prompt_tokens=5, largest_difference=0.25, text=" Ahoy", base_text=" Hello"))
+
+
 def upload(api: Api, name: str = "pirate", folder: PeftFolder | None = None) -> dict[str, Any]:
     """Start, send, finish, check: the version as it is then."""
     folder = folder or peft_folder()
@@ -42,7 +49,7 @@ def upload(api: Api, name: str = "pirate", folder: PeftFolder | None = None) -> 
     status, body = api.post(f"versions/{version['id']}/finish")
     assert (status, body["state"]) == (202, "checking")
     with TestCase.captureOnCommitCallbacks(execute=True):
-        check_version(version["id"])
+        check(version["id"])
     status, body = api.get(f"versions/{version['id']}")
     assert status == 200
     found: dict[str, Any] = body

@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from controlplane.adapters.queries import listed_models, resolve_model
-from controlplane.adapters.tasks import check_version
 from tenants.models import AuditRow
 from tenants.sql import run_sync
-from tests.controlplane.adapters.conftest import send, start, upload
+from tests.controlplane.adapters.conftest import check, send, start, upload
 from tests.controlplane.adapters.peft_folder import peft_folder
 from tests.controlplane.conftest import Api, Cast
 
@@ -47,7 +46,7 @@ def test_an_older_version_that_is_ready_later_does_not_take_the_name_back(owner:
     upload(owner, "pirate", peft_folder(seed=2))
     send(owner, older["id"], folder)
     owner.post(f"versions/{older['id']}/finish")
-    check_version(older["id"])
+    check(older["id"])
     assert owner.get(f"versions/{older['id']}")[1]["state"] == "ready"
     assert resolved(cast, "pirate") == "pirate@2"
 

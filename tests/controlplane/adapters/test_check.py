@@ -20,7 +20,7 @@ from controlplane.celery import app
 from engine.adapters.format import folder_digest
 from tenants.models import AuditRow
 from tenants.scope import tenant_scope
-from tests.controlplane.adapters.conftest import send, start, upload
+from tests.controlplane.adapters.conftest import check, send, start, upload
 from tests.controlplane.adapters.peft_folder import PeftFolder, peft_folder
 from tests.controlplane.conftest import Api, Cast
 
@@ -103,9 +103,9 @@ def test_every_task_that_is_sent_or_scheduled_is_registered() -> None:
 
 def test_a_check_that_runs_again_changes_nothing(owner: Api) -> None:
     version_id = waiting(owner)
-    check_version(version_id)
+    check(version_id)
     first = row(version_id)
-    check_version(version_id)
+    check(version_id)
     check_version("adv_doesnotexist")
     assert row(version_id).__dict__ | {"_state": None} == first.__dict__ | {"_state": None}
 
@@ -127,7 +127,7 @@ def test_a_worker_killed_after_publishing_leaves_a_version_that_the_next_check_c
         with pytest.raises(Killed):
             check_version(version_id)
     assert (row(version_id).state, row(version_id).check_attempts) == ("checking", 1)
-    check_version(version_id)
+    check(version_id)
     assert row(version_id).state == "ready"
 
 
@@ -150,7 +150,7 @@ def test_a_check_that_kills_its_worker_is_given_up_and_said_so(owner: Api, monke
     def crash(*_: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(checks, "check_adapter", crash)
+    monkeypatch.setattr(checks, "read_adapter", crash)
     for _ in range(checks.MAX_ATTEMPTS):
         with pytest.raises(MemoryError):
             check_version(version_id)
@@ -168,7 +168,7 @@ def test_a_base_model_that_is_away_costs_no_attempt(owner: Api, settings: Any, t
         check_version(version_id)
     assert row(version_id).check_attempts == 0
     settings.MODEL_DIR = model
-    check_version(version_id)
+    check(version_id)
     assert row(version_id).state == "ready"
 
 
@@ -195,14 +195,14 @@ def test_a_version_deleted_while_it_is_checked_stays_deleted(
 ) -> None:
     version_id = waiting(owner)
     adapter = owner.get("adapters")[1]["data"][0]["id"]
-    check = checks.check_adapter
+    read = checks.read_adapter
 
     def slow_check(*args: Any) -> Any:
-        spec = check(*args)
+        found = read(*args)
         assert owner.delete(f"adapters/{adapter}")[0] == 204
-        return spec
+        return found
 
-    monkeypatch.setattr(checks, "check_adapter", slow_check)
+    monkeypatch.setattr(checks, "read_adapter", slow_check)
     check_version(version_id)
     assert row(version_id).state == "deleted"
     assert not (places / "objects" / "adapters").exists()
@@ -249,7 +249,7 @@ def test_a_ready_version_cannot_be_changed_even_by_us(owner: Api, change: dict[s
 
 def test_states_lead_only_where_the_table_says() -> None:
     assert {state: sorted(targets) for state, targets in TRANSITIONS.items()} == {
-        "uploading": ["checking", "deleted"],
+        "uploading": ["checking", "deleted", "rejected"],
         "checking": ["deleted", "ready", "rejected"],
         "ready": ["deleted"],
         "rejected": ["deleted"],
