@@ -182,18 +182,17 @@ class Engine:
 
     def _accept(self, asked: Generate) -> EngineError | None:
         """Why its grammar is refused; None where it waits now."""
-        adapter = asked.adapter
         try:
             request = self._intake.request(asked, self._clock())
         except ConstraintRefused as refused:
             return EngineError(asked.request_id, code="invalid_grammar", message=str(refused), param="grammar")
         self._live[asked.request_id] = request
-        self._journal.start(asked.request_id, asked.tenant, adapter.version if adapter else None)
+        self._journal.start(asked.request_id, asked.tenant, request.version)
         if self._spans:
             self._spans.accepted(asked)
         self._scheduler.add(request.lead)
-        if adapter is not None:
-            self._adapters.prefetch(adapter)
+        if asked.adapter is not None:
+            self._adapters.prefetch(asked.adapter)
         return None
 
     def _work(self, batch: Batch) -> None:
@@ -377,8 +376,7 @@ class Engine:
         for digest, error in self._adapters.take_failures().items():
             for request_id in {sequence.request_id: None for sequence in self._scheduler.waiting_for(digest)}:
                 request = self._live[request_id]
-                version = request.asked.adapter.version if request.asked.adapter else ""
-                message = f"adapter {version} cannot be served: {error}"
+                message = f"adapter {request.version or ''} cannot be served: {error}"
                 self._fail(request, "adapter_unavailable", message, permanent=error.permanent, param="adapter")
 
     def _fail_overdue(self) -> None:

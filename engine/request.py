@@ -58,6 +58,11 @@ class Request:
         return self.asked.request_id
 
     @property
+    def version(self) -> str | None:
+        """Of its adapter; None: the base model."""
+        return self.asked.adapter.version if self.asked.adapter else None
+
+    @property
     def deadline_s(self) -> float:
         """Seconds that it was given."""
         return self.asked.deadline_s or 0.0
@@ -103,6 +108,5 @@ class Request:
         self.lead.rows_from = end if end < self.lead.prompt_len else None
 
     def log_end(self, usage: Usage, reason: str) -> None:
-        version = self.asked.adapter.version if self.asked.adapter else None
-        fields = {"request_id": self.request_id, "tenant": self.asked.tenant, "adapter_version": version}
+        fields = {"request_id": self.request_id, "tenant": self.asked.tenant, "adapter_version": self.version}
         log.info("request ended", extra={**fields, "finish_reason": reason, **to_builtins(usage)})
