@@ -74,7 +74,7 @@ class Engine:
         pool = PagePool(config.pages)
         self._scheduler = Scheduler(
             pool=pool,
-            cache=PrefixCache(pool, config.page_size),
+            cache=PrefixCache(pool, config.page_size, limits.window),
             adapters=adapters,
             page_size=config.page_size,
             step_tokens=config.step_tokens,

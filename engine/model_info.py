@@ -17,7 +17,8 @@ class ModelInfo:
     """Shapes of a decoder. modules: the linears of one layer that an adapter may change, name -> (out, in) features.
 
     fused: which of them are computed as one. switch_len: a sequence that may grow beyond it has other positions, thus
-    other K/V, than one that may not (LongRoPE); None for most models.
+    other K/V, than one that may not (LongRoPE); None for most models. window: keys that a token sees, itself included,
+    where every layer has a sliding window; None: some layer sees all.
     """
 
     name: str
@@ -31,6 +32,7 @@ class ModelInfo:
     modules: Mapping[str, tuple[int, int]]
     fused: tuple[tuple[str, ...], ...] = FUSED
     switch_len: int | None = None
+    window: int | None = None
 
     @property
     def sites(self) -> tuple[tuple[str, ...], ...]:

@@ -99,13 +99,15 @@ def _put(pages: PageStore, ids: Tensor, at: Tensor, k: Tensor, v: Tensor) -> Non
 
 
 def _attend(q: Tensor, pages: PageStore, row: Tensor, positions: Tensor, rule: AttentionRule) -> Tensor:
-    length = int(positions[-1]) + 1
-    k, v = reference.load(pages, row[: -(-length // pages.page_size)], length)
+    size, length = pages.page_size, int(positions[-1]) + 1
+    # Pages behind the window may be anybody's by now, and what is not finite in them would survive a weight of zero.
+    behind = 0 if rule.window is None else max(0, int(positions[0]) + 1 - rule.window) // size
+    k, v = reference.load(pages, row[behind : -(-length // size)], length - behind * size)
     grouped = q.reshape(q.shape[0], pages.kv_heads, -1, pages.head_dim)
     scores = torch.einsum("thgd,khd->hgtk", grouped, k) * rule.scale
     if rule.cap is not None:
         scores = reference.soft_cap(scores, rule.cap)
-    behind = positions[:, None] - torch.arange(length, device=q.device)[None]
-    hidden = behind < 0 if rule.window is None else (behind < 0) | (behind >= rule.window)
+    distance = positions[:, None] - torch.arange(behind * size, length, device=q.device)[None]
+    hidden = distance < 0 if rule.window is None else (distance < 0) | (distance >= rule.window)
     weights = scores.masked_fill(hidden, float("-inf")).softmax(-1)
     return torch.einsum("hgtk,khd->thgd", weights, v).flatten(1)

@@ -2,15 +2,19 @@
 
 A radix tree whose digit is one full page of tokens, so an edge never has to be split: one node, one page. Every
 namespace has its own root; namespaces never share a page, but for what lies before a fork.
+
+Where every layer of the model has a sliding window, a continuation reads the pages in the window alone. So those behind
+it may go while the ones after them stay; their nodes are then hollow, and only lead on.
 """
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import count
 
 from engine.cache.pages import PagePool
+from engine.cache.window import reach_of
 
 Digit = tuple[int | bytes, ...]
 
@@ -35,14 +39,13 @@ class Fork:
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One page of one prefix. `locks` counts the running sequences whose deepest cached page this is."""
+    """One page of one prefix. page: None of a root and of a hollow node."""
 
     namespace: bytes
     parent: "Node | None"
     digit: Digit
-    page: int
+    page: int | None = None
     children: dict[Digit, "Node"] = field(default_factory=dict)
-    locks: int = 0
     last_used: int = 0
 
     @property
@@ -56,21 +59,26 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """pages: page ids of the longest cached prefix, in order. node: what to lock while they are used."""
+    """The longest cached prefix. pages: ids of the pages of it that what follows reads, in order. behind: how many of
+    its pages lie before those, behind the window."""
 
-    node: Node | None
+    behind: int
     pages: list[int]
 
 
 class PrefixCache:
-    """The tree holds one page reference per node. Only unlocked leaves are evicted, least recently used first;
-    a locked node has no need to lock its ancestors, since they are no leaves."""
+    """The tree holds one page reference per node that has a page. A page that anybody else references stays; of the
+    others leaves are evicted, least recently used first, and under a window also what lies above them.
 
-    def __init__(self, pool: PagePool, page_size: int) -> None:
+    window: keys that a token sees in every layer, itself included; None: all.
+    """
+
+    def __init__(self, pool: PagePool, page_size: int, window: int | None = None) -> None:
         self._pool = pool
         self._page_size = page_size
+        self.window, self._reach = window, reach_of(window, page_size)
         self._roots: dict[bytes, Node] = {}
-        self._size = 0
+        self._node_of: dict[int, Node] = {}
         self._clock = count(1)
         # Candidates for eviction as (last_used, tie, node); entries may be out of date and are checked when popped.
         self._heap: list[tuple[int, int, Node]] = []
@@ -78,74 +86,83 @@ class PrefixCache:
 
     def __len__(self) -> int:
         """Pages in the tree."""
-        return self._size
+        return len(self._node_of)
+
+    def behind(self, pages: int) -> int:
+        """How many of a sequence's first `pages` pages no token after them sees."""
+        return 0 if self._reach is None else max(0, pages - self._reach)
 
     def match(self, namespace: bytes, tokens: list[int], fork: Fork | None = None) -> Match:
-        """The longest cached prefix of `tokens`, in whole pages. Touches it; does not lock it."""
+        """The longest prefix of `tokens`, in whole pages, of which every page is cached that what follows reads.
+        Touches it; the caller shares its pages before anything is evicted."""
         node = self._roots.get(namespace)
         if node is None:
-            return Match(None, [])
-        now, pages = next(self._clock), list[int]()
+            return Match(0, [])
+        path, held, length = list[Node](), 0, 0
         for digit in self._digits(tokens, fork):
-            child = node.children.get(digit)
-            if child is None:
+            node = node.children.get(digit)
+            if node is None:
                 break
-            node = child
+            path.append(node)
+            held = 0 if node.page is None else held + 1
+            if held >= len(path) - self.behind(len(path)):
+                length = len(path)
+        now, behind = next(self._clock), self.behind(length)
+        for node in path[behind:length]:
             node.last_used = now
-            pages.append(node.page)
-        self._offer(node)
-        return Match(None if node.is_root else node, pages)
+        return Match(behind, [node.page for node in path[behind:length] if node.page is not None])
 
-    def insert(self, namespace: bytes, tokens: list[int], pages: list[int], fork: Fork | None = None) -> Node | None:
-        """Remember the full pages of `tokens`; `pages[i]` holds the i-th. Returns the deepest node, None if none.
+    def insert(
+        self, namespace: bytes, tokens: list[int], pages: list[int], fork: Fork | None = None, behind: int = 0
+    ) -> None:
+        """Remember the full pages of `tokens`; `pages[i]` holds the i-th, but for the first `behind`, which are gone.
 
         The tree takes a reference of its own on each page that is new to it. Where it has a page for the same tokens
         already, it keeps that one.
         """
-        node = self._roots.get(namespace) or Node(namespace, None, (), -1)
-        now = next(self._clock)
-        for digit, page in zip(self._digits(tokens, fork), pages, strict=False):
-            child = node.children.get(digit)
-            if child is None:
-                child = self._adopt(node, digit, page)
-            node = child
-            node.last_used = now
-        self._offer(node)
-        return None if node.is_root else node
+        node, now = self._roots.setdefault(namespace, Node(namespace, None, ())), next(self._clock)
+        for number, (digit, page) in enumerate(zip(self._digits(tokens, fork), pages, strict=False)):
+            if digit not in node.children:
+                node.children[digit] = Node(namespace, node, digit)
+            node = node.children[digit]
+            if number >= behind:
+                self._fill(node, page)
+                node.last_used = now
+        self._prune(node)
 
-    def lock(self, node: Node) -> None:
-        node.locks += 1
-
-    def unlock(self, node: Node) -> None:
-        assert node.locks > 0, "unlocked more often than locked"
-        node.locks -= 1
-        self._offer(node)
+    def release(self, pages: Iterable[int]) -> None:
+        """One reference less on each page. Those that only the tree still has may be evicted."""
+        for page in pages:
+            self._pool.free([page])
+            if page in self._node_of:
+                self._offer(self._node_of[page])
 
     def evict(self, wanted: int) -> int:
-        """Drop unlocked leaves until the pool has `wanted` pages available or none is left. Returns pages dropped."""
+        """Drop pages that nobody uses until the pool has `wanted` available or none is left. Returns pages dropped."""
         dropped = 0
         while self._pool.available < wanted and self._heap:
             last_used, _, node = heapq.heappop(self._heap)
-            if node.last_used == last_used and self._is_evictable(node):
+            if last_used < node.last_used:
+                self._offer(node)
+            elif self._is_evictable(node):
                 self._drop(node)
                 dropped += 1
         return dropped
 
     def check_integrity(self) -> None:
-        """Every node holds a page somebody references, and every evictable leaf can be found by `evict`."""
+        """Every node leads to a page somebody references, and `evict` can find each one that may go."""
         nodes = list(self._nodes())
-        assert len(nodes) == self._size
-        assert len({node.page for node in nodes}) == len(nodes), "two nodes hold one page"
-        offered = {(last_used, id(node)) for last_used, _, node in self._heap}
+        assert {node.page: node for node in nodes if node.page is not None} == self._node_of
+        offered = {id(node) for last_used, _, node in self._heap if last_used <= node.last_used}
         for node in nodes:
-            assert self._pool.references(node.page) > 0, f"page {node.page} of the tree is free"
-            assert node.locks >= 0
             assert node.parent is not None
             assert node.parent.children[node.digit] is node
             assert sum(isinstance(part, int) for part in node.digit) == self._page_size
             assert not node.parent.is_forked or node.is_forked, "a fork joins its stem again"
-            assert node.parent.is_root or node.parent.last_used >= node.last_used
-            assert not self._is_evictable(node) or (node.last_used, id(node)) in offered
+            assert node.page is None or self._pool.references(node.page) > 0, f"page {node.page} of the tree is free"
+            assert node.page is not None or (node.children and self._reach is not None), "a hollow node leads nowhere"
+            assert self._reach is not None or node.parent.is_root or node.parent.last_used >= node.last_used
+            assert not self._is_evictable(node) or id(node) in offered
         assert all(root.children for root in self._roots.values()), "an empty namespace was kept"
 
     def _digits(self, tokens: list[int], fork: Fork | None) -> Iterator[Digit]:
@@ -159,34 +176,39 @@ class PrefixCache:
                 begins = max(fork.at - (end - size), 0)
                 yield (fork.namespace + begins.to_bytes(4, "big"), *page)
 
-    def _adopt(self, parent: Node, digit: Digit, page: int) -> Node:
-        child = Node(parent.namespace, parent, digit, page)
-        parent.children[digit] = child
-        if parent.is_root:
-            self._roots[parent.namespace] = parent
-        self._pool.share([page])
-        self._size += 1
-        return child
+    def _fill(self, node: Node, page: int) -> None:
+        if node.page is None:
+            node.page = page
+            self._node_of[page] = node
+            self._pool.share([page])
 
     def _drop(self, node: Node) -> None:
-        parent = node.parent
-        assert parent is not None
-        del parent.children[node.digit]
-        node.parent = None
-        self._size -= 1
+        assert node.page is not None
+        del self._node_of[node.page]
         self._pool.free([node.page])
-        if parent.is_root and not parent.children:
-            del self._roots[parent.namespace]
-        self._offer(parent)
+        node.page = None
+        self._prune(node)
+
+    def _prune(self, node: Node) -> None:
+        """Forget the end of a path that leads to no page any more."""
+        while node.parent is not None and node.page is None and not node.children:
+            parent = node.parent
+            del parent.children[node.digit]
+            node.parent = None
+            node = parent
+        if node.is_root and not node.children:
+            del self._roots[node.namespace]
+        self._offer(node)
 
     def _is_evictable(self, node: Node) -> bool:
-        return not (node.is_root or node.children or node.locks)
+        is_end = self._reach is not None or not node.children
+        return node.page is not None and is_end and self._pool.references(node.page) == 1
 
     def _offer(self, node: Node) -> None:
         if not self._is_evictable(node):
             return
-        if len(self._heap) > 2 * self._size + 64:  # nothing evicts while the pool is roomy: do not grow for ever
-            self._heap = [(n.last_used, next(self._ties), n) for n in self._nodes() if self._is_evictable(n)]
+        if len(self._heap) > 2 * len(self) + 64:  # nothing evicts while the pool is roomy: do not grow for ever
+            self._heap = [(n.last_used, next(self._ties), n) for n in self._node_of.values() if self._is_evictable(n)]
             heapq.heapify(self._heap)
         heapq.heappush(self._heap, (node.last_used, next(self._ties), node))
 

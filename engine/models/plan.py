@@ -121,6 +121,13 @@ class Plan:
         return next(iter(lengths - {None}), None)
 
     @property
+    def window(self) -> int | None:
+        """See `ModelInfo.window`: the widest, where all layers have one."""
+        bodies = [layer.attention.body for layer in self.layers]
+        windows = [body.window for body in bodies if isinstance(body, Attention) and body.window is not None]
+        return max(windows) if len(windows) == len(bodies) else None
+
+    @property
     def is_capturable(self) -> bool:
         """No step's launches depend on numbers that only the device knows, as a router's choice does."""
         return not any(isinstance(layer.feed_forward.body, Experts) for layer in self.layers)
@@ -141,4 +148,5 @@ class Plan:
             modules={name: (out, linear.inside) for linear in linears for name, out in linear.modules},
             fused=tuple(linear.site for linear in linears),
             switch_len=self.switch_len,
+            window=self.window,
         )

@@ -66,6 +66,7 @@ class Runner:
 
     def _step(self, batch: Batch) -> Step:
         runs, device = batch.runs, self.bank.device if self._graphs is None else "cpu"
+        assert all(run.sequence.behind * self.kv.page_size <= self._first_seen(run) for run in runs), "a page is gone"
         lengths = [run.length for run in runs]
         paged = PagedBatch.build(
             [run.start for run in runs],
@@ -78,6 +79,10 @@ class Runner:
         pieces = [piece for run in runs for piece in _pieces(run)]
         segments = Segments.build(*zip(*pieces, strict=True), chunk=self._ops.chunk, device=device)
         return Step(paged, segments, [slot for slot, length in pieces for _ in range(length)])
+
+    def _first_seen(self, run: Run) -> int:
+        """The first token whose K/V the run reads."""
+        return 0 if self.info.window is None else max(0, run.start + 1 - self.info.window)
 
     def _shifts(self, batch: Batch) -> list[int] | None:
         """Sequences that may outgrow `switch_len` have their angles behind those of the others."""

@@ -1,9 +1,12 @@
 """What a request has to satisfy before it may wait: each refusal names the field, the value and the remedy."""
 
 import math
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from engine.cache.window import most_held
+from engine.config import EngineConfig
 from engine.protocol import EngineError, Generate
 from engine.scheduling.sampling_limits import MAX_CHOICES, sampling_problems
 
@@ -12,8 +15,8 @@ MIN_WEIGHT, MAX_WEIGHT = 0.01, 100.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """context_len, pool_tokens: tokens. switch_len: that of `ModelInfo`. choices: sequences that may run at once, thus
-    choices or beams that one request may have."""
+    """context_len, pool_tokens: tokens; the latter of one sequence, see `pool_limit`. switch_len, window: those of
+    `ModelInfo`. choices: sequences that may run at once, thus choices or beams that one request may have."""
 
     vocab_size: int
     context_len: int
@@ -21,6 +24,7 @@ class Limits:
     max_rank: int
     switch_len: int | None = None
     choices: int = MAX_CHOICES
+    window: int | None = None
 
     def is_long(self, request: Generate) -> bool:
         """Whether the sequence has the positions of a long context, from its first token on."""
@@ -29,6 +33,13 @@ class Limits:
     def max_len(self, request: Generate) -> int:
         """Tokens the sequence may grow to: its own wish, within the context and the pool."""
         return min(len(request.token_ids) + request.sampling.max_tokens, self.context_len, self.pool_tokens)
+
+
+def pool_limit(config: EngineConfig, window: int | None) -> int:
+    """Tokens that one sequence may have in the page pool. window: that of `ModelInfo`; where a sequence keeps no more
+    than fits, it may have any number."""
+    most = most_held(window, config.page_size, config.step_tokens)
+    return config.kv_pool_tokens if most is None or most > config.pages else sys.maxsize
 
 
 def refusal(request: Generate, limits: Limits) -> EngineError | None:

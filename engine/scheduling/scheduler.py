@@ -9,6 +9,7 @@ from typing import Protocol
 
 from engine.cache.pages import PagePool
 from engine.cache.prefix import PrefixCache
+from engine.cache.window import most_held
 from engine.protocol import AdapterRef
 from engine.scheduling.activation import fork_of
 from engine.scheduling.fair_queue import FairQueue
@@ -51,7 +52,7 @@ class _Draft:
 
 
 class Scheduler:
-    """Owns waiting and running sequences, and what a running one holds: pages, a lock in the prefix cache, a slot.
+    """Owns waiting and running sequences, and what a running one holds: pages and a slot.
 
     Who yields when pages run out is the youngest of the tenant with most sequences running, never the oldest of all.
     So the oldest always gets on, and since every sequence is bounded, all do.
@@ -74,6 +75,7 @@ class Scheduler:
     ) -> None:
         self._pool, self._cache, self._adapters = pool, cache, adapters
         self._page_size, self._step_tokens, self._max_running = page_size, step_tokens, max_running
+        self._most_held = most_held(cache.window, page_size, step_tokens)
         self._queue = FairQueue()
         self._running: list[Sequence] = []  # by arrival
         self._arrivals = 0
@@ -88,7 +90,7 @@ class Scheduler:
     @property
     def pages(self) -> dict[str, int]:
         """Pages by state: free, cached (only the prefix cache holds them), used (a running sequence does)."""
-        used = len({page for sequence in self._running for page in sequence.pages})
+        used = len({page for sequence in self._running for page in sequence.held_pages})
         return {"free": self._pool.available, "cached": self._pool.size - self._pool.available - used, "used": used}
 
     @property
@@ -133,15 +135,9 @@ class Scheduler:
         return Batch(tuple(draft.runs.values()))
 
     def remember(self, sequence: Sequence) -> None:
-        """Offer the pages computed so far to the prefix cache; the sequence keeps them locked."""
-        node = self._cache.insert(
-            sequence.root, sequence.tokens[: sequence.computed_len], sequence.pages, sequence.fork
-        )
-        if node is not None:
-            self._cache.lock(node)
-        if sequence.node is not None:
-            self._cache.unlock(sequence.node)
-        sequence.node = node
+        """Offer the pages computed so far to the prefix cache; the sequence keeps them."""
+        computed = sequence.tokens[: sequence.computed_len]
+        self._cache.insert(sequence.root, computed, sequence.pages, sequence.fork, sequence.behind)
 
     def fork(self, parent: Sequence, child: Sequence) -> None:
         """`child` begins with the tokens that `parent` has computed, and at least one more. It shares their whole
@@ -158,8 +154,8 @@ class Scheduler:
         self._queue.take(child)
         child.computed_len = parent.computed_len - parent.computed_len % self._page_size
         child.cached_len = child.computed_len
-        child.pages = parent.pages[: child.computed_len // self._page_size]
-        self._pool.share(child.pages)
+        child.pages, child.behind = parent.pages[: child.computed_len // self._page_size], parent.behind
+        self._pool.share(child.held_pages)
         insort(self._running, child, key=lambda other: other.arrival)
 
     def widen(self, batch: Batch, drafts: Mapping[Sequence, tuple[int, ...]]) -> Batch:
@@ -180,7 +176,7 @@ class Scheduler:
     def narrow(self, sequence: Sequence) -> None:
         """Give back the pages that only guessed tokens needed."""
         kept = self._pages_of(len(sequence.tokens))
-        self._pool.free(sequence.pages[kept:])
+        self._cache.release(sequence.pages[kept:])
         del sequence.pages[kept:]
 
     def charge_sampled(self, sequence: Sequence) -> None:
@@ -198,22 +194,30 @@ class Scheduler:
         self._pool.check_integrity()
         self._cache.check_integrity()
         self._queue.check_integrity()
-        held = sum(len(sequence.pages) for sequence in self._running) + len(self._cache)
+        held = sum(len(sequence.held_pages) for sequence in self._running) + len(self._cache)
         assert held == sum(self._pool.references(page) for page in range(self._pool.size))
         assert len(self._running) <= self._max_running
         assert [s.arrival for s in self._running] == sorted(s.arrival for s in self._running)
         for sequence in self._queue.turns():
             assert not sequence.pages
             assert sequence.slot is None
-            assert sequence.node is None
 
     def _continue(self, sequence: Sequence, draft: _Draft) -> None:
         length = min(sequence.remaining_len, draft.budget)
         # A sequence earlier in this plan may have preempted this one.
         if length <= 0 or sequence not in self._running:
             return
+        self._give_back(sequence)
         if self._grow(sequence, sequence.computed_len + length, draft):
             draft.put(_run(sequence, length))
+
+    def _give_back(self, sequence: Sequence) -> None:
+        """The pages behind the window of all that it, or a fork of it, has still to compute."""
+        behind = self._cache.behind(sequence.computed_len // self._page_size)
+        gone = sequence.pages[sequence.behind : behind]
+        self._cache.release(gone)
+        sequence.pages[sequence.behind : behind] = [0] * len(gone)
+        sequence.behind = max(behind, sequence.behind)
 
     def _grow(self, sequence: Sequence, tokens: int, draft: _Draft) -> bool:
         """Pages for `tokens` tokens, preempting as needed. False: `sequence` itself had to yield."""
@@ -331,17 +335,16 @@ class Scheduler:
             sequence.fork = fork_of(sequence.tokens[: sequence.prompt_len], invocation, sequence.namespace)
 
     def _place(self, sequence: Sequence) -> bool:
-        """Pages for all tokens it has, the cached prefix first. The last token, which the next one is sampled from, is
-        always computed, and so is every other whose row is asked for. Some room is left for those who run, lest they
-        preempt it at once."""
+        """Pages for all tokens it has, or for as many as it ever holds, the cached prefix first. The last token, which
+        the next one is sampled from, is always computed, and so is every other whose row is asked for. Some room is
+        left for those who run, lest they preempt it at once."""
         match = self._cache.match(sequence.root, sequence.tokens[: sequence.first_row], sequence.fork)
-        if match.node is not None:
-            self._cache.lock(match.node)
-            sequence.node = match.node
         self._pool.share(match.pages)
-        sequence.pages = list(match.pages)
-        sequence.cached_len = sequence.computed_len = len(match.pages) * self._page_size
-        needed = self._pages_of(len(sequence.tokens)) - len(match.pages)
+        sequence.pages, sequence.behind = [0] * match.behind + match.pages, match.behind
+        sequence.cached_len = sequence.computed_len = len(sequence.pages) * self._page_size
+        needed = self._pages_of(len(sequence.tokens)) - len(sequence.pages)
+        if self._most_held is not None:
+            needed = min(needed, self._most_held - len(match.pages))
         if not self._has_pages(needed + len(self._running)):
             self._drop_pages(sequence)
             return False
@@ -369,10 +372,8 @@ class Scheduler:
         sequence.slot = None
 
     def _drop_pages(self, sequence: Sequence) -> None:
-        if sequence.node is not None:
-            self._cache.unlock(sequence.node)
-        self._pool.free(sequence.pages)
-        sequence.node, sequence.pages = None, []
+        self._cache.release(sequence.held_pages)
+        sequence.pages, sequence.behind = [], 0
         sequence.cached_len = sequence.computed_len = 0
 
     def _has_pages(self, count: int) -> bool:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from engine.cache.prefix import Fork, Node
+from engine.cache.prefix import Fork
 from engine.protocol import AdapterRef, Sampling
 
 
@@ -12,7 +12,9 @@ class Sequence:
     `computed_len` of them have K/V in `pages`. `prompt_len` never changes, also when a preempted sequence comes back.
 
     slot: adapter slot while running, None = base model. pages: page table; page i holds tokens [i*size, (i+1)*size).
-    max_len: tokens it may grow to. arrival: seniority, kept when preempted. node: the locked node of the prefix cache.
+    behind: pages at the table's head that lie behind the window of every layer. They are not its own any more: the
+    entries say 0, and nothing reads them.
+    max_len: tokens it may grow to. arrival: seniority, kept when preempted.
     metered_cached_len: `cached_len` of the first admission, None before it: what preemption does is not the tenant's.
     weight: its tenant's share of the service. queued_at: the plan after which it began to wait.
     passed_over_at: the plan that first passed it over because its adapter was in no slot.
@@ -31,11 +33,11 @@ class Sequence:
     prompt_len: int
     slot: int | None = None
     pages: list[int] = field(default_factory=list)
+    behind: int = 0
     cached_len: int = 0
     computed_len: int = 0
     max_len: int = 0
     arrival: int = 0
-    node: Node | None = None
     metered_cached_len: int | None = None
     passed_over_at: int | None = None
     weight: float = 1.0
@@ -50,6 +52,11 @@ class Sequence:
         """The first token whose row is needed: K/V of those before it may come from the prefix cache."""
         last = len(self.tokens) - 1
         return last if self.rows_from is None else min(self.rows_from, last)
+
+    @property
+    def held_pages(self) -> list[int]:
+        """Those that it has a reference on."""
+        return self.pages[self.behind :]
 
     @property
     def root(self) -> bytes:
@@ -72,7 +79,7 @@ class Sequence:
             tokens=[*self.tokens, *tokens],
             slot=None,
             pages=[],
-            node=None,
+            behind=0,
             cached_len=0,
             computed_len=0,
             passed_over_at=None,

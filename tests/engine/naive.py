@@ -26,20 +26,21 @@ def letter(token: int) -> str:
     return chr(ord("A") + token)
 
 
-def expected_choices(asked: Generate, pool_tokens: int = 10**9) -> list[Told]:
-    """What the answer's choices are, in order."""
+def expected_choices(asked: Generate, pool_tokens: int = 10**9, window: int | None = None) -> list[Told]:
+    """What the answer's choices are, in order. window: tokens that the model sees."""
     max_len = min(len(asked.token_ids) + asked.sampling.max_tokens, CONTEXT_LEN, pool_tokens)
     if asked.sampling.beam_width:
-        return _beams(asked, max_len)
+        return _beams(asked, max_len, window)
     count = max(asked.sampling.n, asked.sampling.best_of)
-    told = [_choice(asked, index, max_len) for index in range(count)]
+    told = [_choice(asked, index, max_len, window) for index in range(count)]
     if count > asked.sampling.n:
         told.sort(key=lambda each: -sum(each.logprobs) / len(each.logprobs))
     return told[: asked.sampling.n]
 
 
-def _logits(asked: Generate, tokens: list[int]) -> list[float]:
-    return toy_logits([*asked.token_ids, *tokens], asked.adapter.digest if asked.adapter else BASE).tolist()
+def _logits(asked: Generate, tokens: list[int], window: int | None) -> list[float]:
+    seen = [*asked.token_ids, *tokens][-(window or 0) :]
+    return toy_logits(seen, asked.adapter.digest if asked.adapter else BASE).tolist()
 
 
 def _log_softmax(logits: list[float]) -> list[float]:
@@ -89,10 +90,10 @@ def _end(asked: Generate, told: Told, max_len: int) -> bool:
     return bool(told.reason)
 
 
-def _choice(asked: Generate, index: int, max_len: int) -> Told:
+def _choice(asked: Generate, index: int, max_len: int, window: int | None) -> Told:
     told, seed = Told(), stream_seed(asked.sampling.seed or 0, index)
     while not told.reason:
-        logits = _logits(asked, told.tokens)
+        logits = _logits(asked, told.tokens, window)
         changed = torch.tensor([_changed(asked, told.tokens, logits)])
         token = sample(changed, [Draw(asked.sampling, seed, len(asked.token_ids) + len(told.tokens))])[0]
         assert token is not None
@@ -102,7 +103,7 @@ def _choice(asked: Generate, index: int, max_len: int) -> Told:
     return told
 
 
-def _beams(asked: Generate, max_len: int) -> list[Told]:
+def _beams(asked: Generate, max_len: int, window: int | None) -> list[Told]:
     """The textbook's search with transformers' end: when as many as beams have ended, and the best that goes on is
     no better than the worst of them."""
     sampling, going, ended = asked.sampling, [Told()], list[Told]()
@@ -114,7 +115,7 @@ def _beams(asked: Generate, max_len: int) -> list[Told]:
     while True:
         nexts = []
         for told in going:
-            logits = _logits(asked, told.tokens)
+            logits = _logits(asked, told.tokens, window)
             raw, logprobs = _log_softmax(logits), _log_softmax(_changed(asked, told.tokens, logits))
             for token in range(VOCAB):
                 if logprobs[token] > -math.inf:

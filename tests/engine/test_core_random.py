@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from engine.protocol import EngineError, Generate, Sampling, TokenEvent, Usage
+from engine.scheduling.admission import pool_limit
 from tests.engine.driver import Answers, drive, request
 from tests.engine.toy import expected_tokens, toy_adapter, toy_engine
 
@@ -21,9 +22,12 @@ class CoreMachine(RuleBasedStateMachine):
         slots=st.integers(1, 3),
         running=st.integers(1, 6),
         host_bytes=st.sampled_from([1, 1000]),
+        window=st.sampled_from([None, None, 1, 3, 5, 8, 17]),
     )
-    def open(self, pages: int, step_tokens: int, slots: int, running: int, host_bytes: int) -> None:
-        """host_bytes 1: an adapter that leaves its slot has to be loaded again."""
+    def open(self, pages: int, step_tokens: int, slots: int, running: int, host_bytes: int, window: int | None) -> None:
+        """host_bytes 1: an adapter that leaves its slot has to be loaded again. window: of what every token sees; most
+        prompts are several of them long."""
+        self.window = window
         self.home, self.now = tempfile.TemporaryDirectory(), 0.0
         self.toy = toy_engine(
             Path(self.home.name),
@@ -32,6 +36,7 @@ class CoreMachine(RuleBasedStateMachine):
             adapter_slots=slots,
             max_running=min(running, step_tokens - 1),
             host_bytes=host_bytes,
+            window=window,
             clock=lambda: self.now,
         )
         self.toy.model.fault = self.fault
@@ -82,7 +87,7 @@ class CoreMachine(RuleBasedStateMachine):
         else:
             self.refused += 1
             assert error.code == "prompt_too_long_for_pool"
-            assert len(asked.token_ids) >= self.toy.config.kv_pool_tokens
+            assert len(asked.token_ids) >= pool_limit(self.toy.config, self.window)
 
     @precondition(lambda self: self.requests)
     @rule(data=st.data())
@@ -98,6 +103,13 @@ class CoreMachine(RuleBasedStateMachine):
             self.now += 1.0
             self.answers.take(self.toy.engine.step())
             self.toy.engine.check_integrity()
+            self.check_held()
+
+    def check_held(self) -> None:
+        """No sequence holds more than what its window and a step need."""
+        if self.window is not None:
+            most = (self.window - 1 + self.toy.config.step_tokens) / 4 + 3
+            assert all(len(each.held_pages) <= most for each in self.toy.engine._scheduler.running)
 
     @rule()
     def fail_next_step(self) -> None:
@@ -124,7 +136,8 @@ class CoreMachine(RuleBasedStateMachine):
 
     def check(self, asked: Generate, end: TokenEvent | EngineError, journaled: Usage) -> None:
         name, tokens = asked.request_id, self.answers.tokens[asked.request_id]
-        whole = expected_tokens(asked)[: self.toy.config.kv_pool_tokens - len(asked.token_ids)]
+        room = pool_limit(self.toy.config, self.window) - len(asked.token_ids)
+        whole = expected_tokens(asked, window=self.window)[:room]
         assert end.usage == journaled
         assert journaled.completion_tokens == len(tokens)
         assert tokens == whole[: len(tokens)], "the answer is what the request alone would have had"

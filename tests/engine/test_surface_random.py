@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from engine.protocol import EngineError, Event, Generate, Sampling, TokenEvent
+from engine.scheduling.admission import pool_limit
 from tests.engine.driver import request
 from tests.engine.naive import expected_choices
 from tests.engine.toy import VOCAB, toy_adapter, toy_engine
@@ -48,14 +49,20 @@ def samplings(draw: st.DrawFn) -> Sampling:
 
 
 class SurfaceMachine(RuleBasedStateMachine):
-    @initialize(pages=st.integers(12, 40), running=st.integers(5, 8), spare=st.integers(1, 12))
-    def open(self, pages: int, running: int, spare: int) -> None:
-        self.home, self.now = tempfile.TemporaryDirectory(), 0.0
+    @initialize(
+        pages=st.integers(12, 40),
+        running=st.integers(5, 8),
+        spare=st.integers(1, 12),
+        window=st.sampled_from([None, None, 1, 4, 6]),
+    )
+    def open(self, pages: int, running: int, spare: int, window: int | None) -> None:
+        self.home, self.now, self.window = tempfile.TemporaryDirectory(), 0.0, window
         self.toy = toy_engine(
             Path(self.home.name),
             kv_pool_tokens=4 * pages,
             step_tokens=running + spare,
             max_running=running,
+            window=window,
             clock=lambda: self.now,
         )
         self.toy.model.fault = self.fault
@@ -147,7 +154,7 @@ class SurfaceMachine(RuleBasedStateMachine):
         if asked.pooling is not None:
             assert said[-1].embedding is not None
             return
-        for index, told in enumerate(expected_choices(asked, self.toy.config.kv_pool_tokens)):
+        for index, told in enumerate(expected_choices(asked, pool_limit(self.toy.config, self.window), self.window)):
             mine = [event for event in said if event.index == index]
             assert [token for event in mine for token in event.token_ids] == told.tokens
             assert "".join(event.text for event in mine) == told.text

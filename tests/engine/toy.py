@@ -39,7 +39,7 @@ from engine.protocol import (
     Prepared,
     Sampling,
 )
-from engine.scheduling.admission import Limits
+from engine.scheduling.admission import Limits, pool_limit
 from engine.scheduling.sequence import Batch
 from engine.server import Server
 from engine.spans import Spans
@@ -57,12 +57,12 @@ def toy_logits(tokens: list[int], adapter: str, vocab: int = VOCAB) -> Tensor:
     return torch.tensor(list(raw), dtype=torch.float32) / 32 + torch.arange(vocab) / 4096
 
 
-def expected_tokens(request: Generate, seed: int = 0) -> list[int]:
-    """The completion, computed without pages, batches, chunks or a cache."""
+def expected_tokens(request: Generate, seed: int = 0, window: int | None = None) -> list[int]:
+    """The completion, computed without pages, batches, chunks or a cache. window: tokens that count."""
     tokens, adapter = list(request.token_ids), request.adapter.digest if request.adapter else BASE
     for _ in range(min(request.sampling.max_tokens, CONTEXT_LEN - len(tokens))):
         draw = Draw(request.sampling, request.sampling.seed or seed, len(tokens))
-        token = sample(toy_logits(tokens, adapter)[None], [draw])[0]
+        token = sample(toy_logits(tokens[-(window or 0) :], adapter)[None], [draw])[0]
         assert token is not None
         tokens.append(token)
         if token == EOS:
@@ -87,10 +87,12 @@ class ToyBank:
 
 @dataclass
 class ToyModel:
-    """fault: called before every step; may raise or sleep. seen: (request id, slot, tokens) of each step's runs."""
+    """fault: called before every step; may raise or sleep. seen: (request id, slot, tokens) of each step's runs.
+    window: tokens that an answer depends on; None: all."""
 
     bank: ToyBank
     page_size: int
+    window: int | None = None
     fault: Callable[[Batch], None] = lambda batch: None
     memory: dict[tuple[int, int], tuple[int, str]] = field(default_factory=dict)
     seen: list[list[tuple[str, int | None, int]]] = field(default_factory=list)
@@ -105,7 +107,9 @@ class ToyModel:
             for position, token in enumerate(run.tokens, run.start):
                 self.memory[self._place(sequence.pages, position)] = (token, adapter)
             for end in range(run.start + run.length - run.rows + 1, run.start + run.length + 1):
-                entries = [self.memory[self._place(sequence.pages, p)] for p in range(end)]
+                first = 0 if self.window is None else max(0, end - self.window)
+                assert sequence.behind * self.page_size <= first, "a page behind no window is gone"
+                entries = [self.memory[self._place(sequence.pages, p)] for p in range(first, end)]
                 assert {seen for _, seen in entries} == {adapter}, "K/V of another adapter"
                 rows = hidden if sequence.pools else logits
                 rows.append(toy_logits([token for token, _ in entries], adapter))
@@ -190,6 +194,7 @@ def toy_engine(
     load: Callable[[AdapterRef], Weights] = toy_load,
     clock: Callable[[], float] = time.monotonic,
     switch_len: int | None = None,
+    window: int | None = None,
     spans: Spans | None = None,
 ) -> Toy:
     config = EngineConfig(
@@ -206,9 +211,9 @@ def toy_engine(
         max_rank=8,
     )
     bank, journal = ToyBank(), Journal(home)
-    model = ToyModel(bank, page_size)
+    model = ToyModel(bank, page_size, window)
     adapters = AdapterPool(bank, adapter_slots, load, host_bytes)
-    limits = Limits(VOCAB, CONTEXT_LEN, kv_pool_tokens, config.max_rank, switch_len, max_running)
+    limits = Limits(VOCAB, CONTEXT_LEN, pool_limit(config, window), config.max_rank, switch_len, max_running, window)
     grammars = toy_grammars()
     engine = Engine(
         config, limits, model, ToyTexts(), adapters, journal, constraints=grammars.constraint, spans=spans, clock=clock

@@ -28,7 +28,7 @@ def test_pages_are_found_where_the_same_computation_put_them(
     for tokens, theirs in inserted:
         pages = pool.allocate(len(tokens) // PAGE)
         cache.insert(b"n", tokens, pages, theirs)
-        pool.free(pages)
+        cache.release(pages)
         for path, page in zip(paths(tokens, theirs), pages, strict=True):
             known.setdefault(path, page)
         cache.check_integrity()
