@@ -15,6 +15,8 @@ ACTIONS: Final = (
     "keys:write",
     "usage:read",
     "billing:read",
+    "billing:write",
+    "webhooks:write",
     "members:read",
     "members:write",
     "audit:read",
@@ -27,7 +29,7 @@ ROLE_ACTIONS: Final[dict[str, frozenset[str]]] = {
     Role.OWNER: _ADMIN,
     Role.ADMIN: _ADMIN,
     Role.DEVELOPER: _DEVELOPER,
-    Role.BILLING: frozenset({"usage:read", "billing:read"}),
+    Role.BILLING: frozenset({"usage:read", "billing:read", "billing:write"}),
     Role.VIEWER: _READ,
 }
 SCOPE_ACTIONS: Final[dict[str, frozenset[str]]] = {

@@ -4,6 +4,107 @@
  */
 
 export interface paths {
+    "/api/v1/account/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** @description All other sessions end. */
+        put: operations["account_change_password"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/account/password/new": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description The link works once, and signs nobody in: whoever has a second factor still needs it. */
+        post: operations["account_new_password"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/account/password/reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description A link by mail. One answer, and the same work, whether the account exists or not. */
+        post: operations["account_ask_for_reset"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/account/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["account_sessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/account/sessions/{session_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Its next request is refused. */
+        delete: operations["account_end_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/account/sessions/end-others": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Every session of yours but this one. */
+        post: operations["account_end_other_sessions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/adapters": {
         parameters: {
             query?: never;
@@ -124,6 +225,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/billing-profile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["billing_profile_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** @description Whom invoices name, and in which zone a month begins. Invoices that were issued stay as they are. */
+        patch: operations["billing_profile_change"];
+        trace?: never;
+    };
     "/api/v1/invitations": {
         parameters: {
             query?: never;
@@ -186,6 +304,56 @@ export interface paths {
         put?: never;
         /** @description What the bearer of the token is asked to join. Changes nothing. */
         post: operations["invitations_look"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invoices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Newest first. */
+        get: operations["invoices_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invoices/{invoice_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["invoices_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/invoices/{invoice_id}/pdf": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The same invoice is the same file, byte for byte. */
+        get: operations["invoices_pdf"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -380,6 +548,56 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/operator/people": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["operator_people_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/people/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** @description Deactivated: every session ends at once, and nobody signs in. Their keys stay: they are the tenant's. */
+        patch: operations["operator_people_change"];
+        trace?: never;
+    };
+    "/api/v1/operator/people/{user_id}/reset-link": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description For somebody who has forgotten their password. Links given out before end. */
+        post: operations["operator_people_reset_link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operator/prices": {
         parameters: {
             query?: never;
@@ -415,6 +633,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/operator/tenants/{tenant_id}/billing-profile": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["operator_billing_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** @description Taxes, terms of payment, and when periods begin. */
+        patch: operations["operator_billing_change"];
+        trace?: never;
+    };
     "/api/v1/operator/tenants/{tenant_id}/close": {
         parameters: {
             query?: never;
@@ -442,6 +677,71 @@ export interface paths {
         get: operations["operator_grants_list"];
         put?: never;
         post: operations["operator_grants_give"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/tenants/{tenant_id}/invoices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["operator_invoices_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/tenants/{tenant_id}/invoices/{invoice_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["operator_invoices_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/tenants/{tenant_id}/invoices/{invoice_id}/entries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description A payment, a credit note, a write-off or a refund. The invoice itself never changes. */
+        post: operations["operator_invoices_book"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/tenants/{tenant_id}/invoices/{invoice_id}/pdf": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["operator_invoices_pdf"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -671,6 +971,9 @@ export interface components {
             splits: components["schemas"]["SplitShape"][];
             follows_newest: boolean;
         };
+        AskForResetRequest: {
+            email: string;
+        };
         AuditPage: {
             data: components["schemas"]["AuditShape"][];
             next: string | null;
@@ -707,11 +1010,38 @@ export interface components {
             context_len: number | null;
         };
         /**
+         * @description How the tenant is billed. anchor: on its day of the month periods begin, at midnight in time_zone. tax_rate:
+         *     percent, added to the net amount. payment_days: until an invoice is due.
+         */
+        BillingProfile: {
+            name: string;
+            address: string;
+            tax_id: string;
+            time_zone: string;
+            /** Format: date */
+            anchor: string;
+            tax_name: string;
+            tax_rate: string;
+            payment_days: number;
+        };
+        /** @description amount: whole cents, tax included. reference: the same one again books nothing more. */
+        BookInvoiceEntryRequest: {
+            kind: components["schemas"]["Kind350Enum"];
+            /** Format: decimal */
+            amount: string;
+            reason: string;
+            reference?: string;
+        };
+        /**
          * @description * `month` - month
          *     * `total` - total
          * @enum {string}
          */
         BudgetPeriodEnum: "month" | "total";
+        ChangePasswordRequest: {
+            old_password: string;
+            new_password: string;
+        };
         /** @description until: exclusive, not in the future; now unless told. */
         ClosePeriodRequest: {
             /** Format: date-time */
@@ -756,6 +1086,9 @@ export interface components {
             resolved_by: string | null;
             note: string | null;
         };
+        EndedSessions: {
+            ended: number;
+        };
         /** @description What every error looks like. */
         ErrorBody: {
             error: components["schemas"]["ErrorDetail"];
@@ -766,12 +1099,49 @@ export interface components {
             param: string | null;
             code: string | null;
         };
+        /**
+         * @description total = subtotal + tax. open: what is still asked for; below zero where too much was paid.
+         *
+         *     state: paid once nothing is open, overdue after due_on, else open.
+         */
+        FullInvoiceShape: {
+            id: string;
+            number: string;
+            statement_id: string;
+            /** Format: date-time */
+            period_start: string;
+            /** Format: date-time */
+            period_end: string;
+            currency: string;
+            subtotal: string;
+            tax_name: string;
+            tax_rate: string;
+            tax: string;
+            total: string;
+            open: string;
+            state: components["schemas"]["State460Enum"];
+            /** Format: date */
+            due_on: string;
+            /** Format: date-time */
+            created_at: string;
+            time_zone: string;
+            seller: components["schemas"]["PartyShape"];
+            buyer: components["schemas"]["PartyShape"];
+            lines: components["schemas"]["InvoiceLine"][];
+            entries: components["schemas"]["InvoiceEntry"][];
+        };
+        /**
+         * @description * `promo` - Promo
+         *     * `paid` - Paid
+         * @enum {string}
+         */
+        GiveGrantKindEnum: "promo" | "paid";
         /** @description kind: promo (a present) or paid (bought in advance). reference: the same one again gives nothing more. */
         GiveGrantRequest: {
             /** Format: decimal */
             amount: string;
             /** @default promo */
-            kind: components["schemas"]["KindEnum"];
+            kind: components["schemas"]["GiveGrantKindEnum"];
             reference?: string;
         };
         GrantPage: {
@@ -826,6 +1196,61 @@ export interface components {
         InviteRequest: {
             email: string;
             role: components["schemas"]["RoleEnum"];
+        };
+        /** @description number: of a credit note. tax: the part of its amount that is tax. */
+        InvoiceEntry: {
+            id: string;
+            kind: components["schemas"]["Kind350Enum"];
+            number: string | null;
+            amount: string;
+            tax: string;
+            reason: string;
+            reference: string;
+            /** Format: date-time */
+            created_at: string;
+        };
+        /** @description amount: in whole cents; the lines' add up to the subtotal. exact: what the line came to. */
+        InvoiceLine: {
+            kind: string;
+            label: string;
+            adapter_id: string | null;
+            price_id: string | null;
+            requests: number;
+            prompt_tokens: number;
+            cached_tokens: number;
+            completion_tokens: number;
+            exact: string;
+            amount: string;
+        };
+        InvoicePage: {
+            data: components["schemas"]["InvoiceShape"][];
+            next: string | null;
+        };
+        /**
+         * @description total = subtotal + tax. open: what is still asked for; below zero where too much was paid.
+         *
+         *     state: paid once nothing is open, overdue after due_on, else open.
+         */
+        InvoiceShape: {
+            id: string;
+            number: string;
+            statement_id: string;
+            /** Format: date-time */
+            period_start: string;
+            /** Format: date-time */
+            period_end: string;
+            currency: string;
+            subtotal: string;
+            tax_name: string;
+            tax_rate: string;
+            tax: string;
+            total: string;
+            open: string;
+            state: components["schemas"]["State460Enum"];
+            /** Format: date */
+            due_on: string;
+            /** Format: date-time */
+            created_at: string;
         };
         IssueKeyRequest: {
             /** @description names of adapters and of the base model; null = all of the tenant's, an empty list = none */
@@ -901,11 +1326,13 @@ export interface components {
             old_until: string | null;
         };
         /**
-         * @description * `promo` - Promo
-         *     * `paid` - Paid
+         * @description * `payment` - Payment
+         *     * `credit_note` - Credit Note
+         *     * `write_off` - Write Off
+         *     * `refund` - Refund
          * @enum {string}
          */
-        KindEnum: "promo" | "paid";
+        Kind350Enum: "payment" | "credit_note" | "write_off" | "refund";
         /**
          * @description What is left out stays as it is; null takes a limit away. Budgets are dollars: per calendar month (UTC), or in
          *     all. There is one of the two at a time.
@@ -950,6 +1377,10 @@ export interface components {
             tenant: components["schemas"]["TenantName"];
             role: components["schemas"]["RoleEnum"];
         };
+        NewPasswordRequest: {
+            token: string;
+            password: string;
+        };
         /** @description cached_tokens is a part of prompt_tokens. amount: what the tenant pays. cost: what the device's time cost. */
         NumbersShape: {
             requests: number;
@@ -962,13 +1393,48 @@ export interface components {
             amount_per_1m: string | null;
             cost_per_1m: string | null;
         };
+        OpenSessionShape: {
+            id: string;
+            /** @description `Firefox on Linux` */
+            device: string;
+            /** @description as of `seen_at` */
+            address: string;
+            /**
+             * Format: date-time
+             * @description when it was signed in
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description to the minute
+             */
+            seen_at: string | null;
+            /** @description the one that asks */
+            is_this: boolean;
+        };
         OperatorAuditPage: {
             data: components["schemas"]["AuditShape"][];
+            next: string | null;
+        };
+        OperatorInvoicePage: {
+            data: components["schemas"]["InvoiceShape"][];
             next: string | null;
         };
         OperatorPricePage: {
             data: components["schemas"]["PriceShape"][];
             next: string | null;
+        };
+        PartyShape: {
+            name: string;
+            address: string;
+            tax_id: string;
+        };
+        /** @description What is left out stays as it is. */
+        PatchedChangeBillingProfileRequest: {
+            name?: string;
+            address?: string;
+            tax_id?: string;
+            time_zone?: string;
         };
         PatchedChangeKeyRequest: {
             /** @description names of adapters and of the base model; null = all of the tenant's, an empty list = none */
@@ -982,11 +1448,42 @@ export interface components {
         PatchedChangeMemberRequest: {
             role?: components["schemas"]["RoleEnum"];
         };
+        PatchedChangePersonRequest: {
+            is_active?: boolean;
+        };
+        /** @description What is left out stays as it is. tax_rate: percent. */
+        PatchedChangeTenantBillingRequest: {
+            name?: string;
+            address?: string;
+            tax_id?: string;
+            time_zone?: string;
+            /** Format: date */
+            anchor?: string;
+            tax_name?: string;
+            /** Format: decimal */
+            tax_rate?: string;
+            payment_days?: number;
+        };
         Person: {
             id: string;
             /** Format: email */
             email: string;
             is_operator: boolean;
+        };
+        PersonPage: {
+            data: components["schemas"]["PersonShape"][];
+            next: string | null;
+        };
+        PersonShape: {
+            id: string;
+            /** Format: email */
+            email: string;
+            is_operator: boolean;
+            is_active: boolean;
+            /** Format: date-time */
+            created_at: string;
+            /** @description short names of those they belong to */
+            tenants: string[];
         };
         PlaygroundKey: {
             key: string;
@@ -1028,9 +1525,16 @@ export interface components {
             expected: string;
             remedy: string;
         };
+        /** @description trial: the engine's, once it has tried the adapter. */
         ReportShape: {
             problems: components["schemas"]["ProblemShape"][];
             summary: string;
+            trial?: components["schemas"]["TrialShape"];
+        };
+        ResetLink: {
+            /** @description to hand over; works once, and is shown only here */
+            link: string;
+            lifetime_seconds: number;
         };
         ResolveDiscrepancyRequest: {
             note: string;
@@ -1075,6 +1579,10 @@ export interface components {
             step: string;
             tz: string;
             data: components["schemas"]["PointShape"][];
+        };
+        SessionPage: {
+            data: components["schemas"]["OpenSessionShape"][];
+            next: string | null;
         };
         SessionShape: {
             user: components["schemas"]["Person"];
@@ -1130,6 +1638,13 @@ export interface components {
             adapter: components["schemas"]["AdapterShape"];
             version: components["schemas"]["VersionShape"];
         };
+        /**
+         * @description * `open` - open
+         *     * `overdue` - overdue
+         *     * `paid` - paid
+         * @enum {string}
+         */
+        State460Enum: "open" | "overdue" | "paid";
         StatementLine: {
             adapter_id: string | null;
             label: string;
@@ -1225,6 +1740,14 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
+        /** @description One short prompt, answered with and without the adapter. largest_difference: of a log-probability. */
+        TrialShape: {
+            prompt_tokens: number;
+            /** Format: double */
+            largest_difference: number;
+            text: string;
+            base_text: string;
+        };
         /** @description [from, to); days and hours are those of tz. The total is the sum of the groups. */
         UsageShape: {
             /** Format: date-time */
@@ -1275,6 +1798,207 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    account_change_password: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangePasswordRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    account_new_password: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPasswordRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    account_ask_for_reset: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AskForResetRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    account_sessions: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionPage"];
+                };
+            };
+        };
+    };
+    account_end_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    account_end_other_sessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EndedSessions"];
+                };
+            };
+        };
+    };
     adapters_list: {
         parameters: {
             query?: {
@@ -1594,6 +2318,56 @@ export interface operations {
             };
         };
     };
+    billing_profile_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BillingProfile"];
+                };
+            };
+        };
+    };
+    billing_profile_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedChangeBillingProfileRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BillingProfile"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     invitations_list: {
         parameters: {
             query?: {
@@ -1767,6 +2541,88 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["InvitationToYou"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    invoices_list: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvoicePage"];
+                };
+            };
+        };
+    };
+    invoices_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                invoice_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FullInvoiceShape"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    invoices_pdf: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                invoice_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/pdf": string;
                 };
             };
             404: {
@@ -2303,6 +3159,118 @@ export interface operations {
             };
         };
     };
+    operator_people_list: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description a part of the address */
+                email?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonPage"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_people_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedChangePersonRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_people_reset_link: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ResetLink"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     operator_prices_list: {
         parameters: {
             query?: {
@@ -2437,6 +3405,76 @@ export interface operations {
             };
         };
     };
+    operator_billing_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BillingProfile"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_billing_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedChangeTenantBillingRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BillingProfile"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     operator_close_period: {
         parameters: {
             query?: never;
@@ -2544,6 +3582,150 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_invoices_list: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorInvoicePage"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_invoices_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                invoice_id: string;
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FullInvoiceShape"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_invoices_book: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                invoice_id: string;
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BookInvoiceEntryRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvoiceEntry"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_invoices_pdf: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                invoice_id: string;
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/pdf": string;
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -21,6 +21,9 @@ SELECT count(*) AS checked, count(*) FILTER (WHERE
     (SELECT coalesce(sum(amount), 0) FROM billing_ledgerentry WHERE account_id = tenant.id || ':receivable')
     <> (SELECT coalesce(sum(amount), 0) FROM billing_usageevent WHERE tenant_id = tenant.id)
      - (SELECT coalesce(sum(credit_used), 0) FROM billing_statement WHERE tenant_id = tenant.id)
+     + (SELECT coalesce(sum(tax), 0) FROM billing_invoice WHERE tenant_id = tenant.id)
+     + (SELECT coalesce(sum(CASE kind WHEN 'refund' THEN amount ELSE -amount END), 0) FROM billing_invoiceentry
+        WHERE tenant_id = tenant.id)
 ) AS broken FROM tenants_tenant tenant
 """,
     "each tenant's credit is its grants less the credit used, and not below zero": """
@@ -64,6 +67,49 @@ SELECT count(*) AS checked, count(*) FILTER (WHERE
     OR statement.total <> statement.credit_used + statement.due
 ) AS broken FROM billing_statement statement
 """,
+    "each invoice's lines and tax are its total, to the cent and exactly": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE
+    invoice.total <> invoice.subtotal + invoice.tax
+    OR invoice.subtotal <> (SELECT coalesce(sum((line->>'amount')::numeric), 0)
+        FROM jsonb_array_elements(invoice.lines) line)
+    OR invoice.subtotal + invoice.carried_out <> (SELECT coalesce(sum((line->>'exact')::numeric), 0)
+        FROM jsonb_array_elements(invoice.lines) line)
+    OR invoice.subtotal + invoice.carried_out <> statement.due + invoice.carried_in
+    OR abs(invoice.carried_out) > 0.005
+    OR invoice.carried_in <> coalesce((SELECT carried_out FROM billing_invoice before
+        WHERE before.tenant_id = invoice.tenant_id AND before.number < invoice.number
+        ORDER BY before.number DESC LIMIT 1), 0)
+) AS broken FROM billing_invoice invoice JOIN billing_statement statement ON statement.id = invoice.statement_id
+""",
+    "each statement that comes to something has an invoice": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE (statement.total <> 0) <> (invoice.id IS NOT NULL)) AS broken
+FROM billing_statement statement LEFT JOIN billing_invoice invoice ON invoice.statement_id = statement.id
+WHERE statement.created_at >= coalesce((SELECT min(created_at) FROM billing_invoice), 'infinity')
+""",
+    "invoices and credit notes are numbered without a gap": """
+SELECT coalesce(sum(counter.last), 0)::bigint AS checked, count(*) FILTER (WHERE given.numbers <> counter.last
+    OR given.highest <> counter.last) AS broken
+FROM billing_counter counter CROSS JOIN LATERAL (
+    SELECT count(number) AS numbers, coalesce(max(number), 0) AS highest FROM (
+        SELECT number FROM billing_invoice WHERE counter.series = 'invoice'
+        UNION ALL SELECT number FROM billing_invoiceentry WHERE counter.series = 'credit_note'
+    ) numbered
+) given
+""",
+    "credit notes stay within their invoice, payments within what was open": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE booked.noted > booked.total OR booked.noted_tax > booked.tax
+    OR booked.refunded > greatest(0, booked.paid + booked.noted - booked.total)
+    OR booked.paid > booked.total + booked.refunded
+) AS broken FROM (
+    SELECT invoice.total, invoice.tax,
+        coalesce(sum(entry.amount) FILTER (WHERE kind = 'credit_note'), 0) AS noted,
+        coalesce(sum(entry.tax) FILTER (WHERE kind = 'credit_note'), 0) AS noted_tax,
+        coalesce(sum(entry.amount) FILTER (WHERE kind = 'refund'), 0) AS refunded,
+        coalesce(sum(entry.amount) FILTER (WHERE kind IN ('payment', 'write_off')), 0) AS paid
+    FROM billing_invoice invoice LEFT JOIN billing_invoiceentry entry ON entry.invoice_id = invoice.id
+    GROUP BY invoice.id
+) booked
+""",
     "a tenant's statements follow each other without gap or overlap": """
 SELECT count(*) AS checked, count(*) FILTER (WHERE before IS NOT NULL AND period_start <> before) AS broken FROM (
     SELECT period_start, lag(period_end) OVER (PARTITION BY tenant_id ORDER BY period_end) AS before
@@ -97,6 +143,10 @@ SELECT count(*) AS checked, count(*) FILTER (WHERE other IS NOT NULL AND other <
     UNION ALL SELECT booked.tenant_id, account.tenant_id FROM billing_ledgerentry entry
         JOIN billing_ledgertransaction booked ON booked.id = entry.transaction_id
         JOIN billing_ledgeraccount account ON account.id = entry.account_id
+    UNION ALL SELECT invoice.tenant_id, statement.tenant_id FROM billing_invoice invoice
+        JOIN billing_statement statement ON statement.id = invoice.statement_id
+    UNION ALL SELECT entry.tenant_id, invoice.tenant_id FROM billing_invoiceentry entry
+        JOIN billing_invoice invoice ON invoice.id = entry.invoice_id
     UNION ALL SELECT event.tenant_id, statement.tenant_id FROM billing_statementevent marked
         JOIN billing_usageevent event ON event.id = marked.event_id
         JOIN billing_statement statement ON statement.id = marked.statement_id

@@ -9,7 +9,7 @@ from tenants.sql import Plan, Query
 
 DEBITED: Final = 1
 CREDITED: Final = -1
-PLATFORM_KINDS: Final = (AccountKind.REVENUE, AccountKind.PROMO, AccountKind.CASH)
+PLATFORM_KINDS: Final = tuple(kind for kind in AccountKind if kind not in (AccountKind.RECEIVABLE, AccountKind.CREDIT))
 
 # One statement: foreign keys are checked at its end, and a deferred trigger checks the sum at commit.
 _POST = """

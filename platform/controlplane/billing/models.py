@@ -4,27 +4,25 @@ Everything but a price's end and a discrepancy's resolution is append-only; trig
 named by id and not by foreign key: what was billed stays, whatever becomes of the adapter.
 """
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.contrib.postgres.functions import TransactionNow
 from django.db import models
 from django.db.models.functions import Now
 
+from controlplane.billing.fields import money, per_million
+from controlplane.billing.invoice_models import BillingProfile, Counter, EntryKind, Invoice, InvoiceEntry
 from tenants.ids import new_id
 from tenants.models import ApiKey, Tenant
 from tenants.scope import TenantManager
 
+__all__ = [
+    "AccountKind", "BillingProfile", "Counter", "Discrepancy", "EngineRecord", "EntryKind", "Grant", "GrantKind",
+    "Invoice", "InvoiceEntry", "LedgerAccount", "LedgerEntry", "LedgerTransaction", "LineKind", "Price", "Statement",
+    "StatementEvent", "StatementLine", "UsageEvent",
+]  # fmt: skip
 Check = models.CheckConstraint
 Q, F = models.Q, models.F
-
-
-def money(**more: Any) -> "models.DecimalField[Any, Any]":
-    """Dollars. 12 decimals hold every amount exactly: prices have 6, and are per million tokens."""
-    return models.DecimalField(max_digits=30, decimal_places=12, **more)
-
-
-def _per_million() -> "models.DecimalField[Any, Any]":
-    return models.DecimalField(max_digits=20, decimal_places=6)
 
 
 def new_price_id() -> str:
@@ -50,9 +48,9 @@ class Price(models.Model):
     base_model = models.CharField(max_length=200)
     tenant = models.ForeignKey(Tenant, null=True, on_delete=models.PROTECT, related_name="+")
     adapter_id = models.CharField(max_length=32, null=True)
-    input = _per_million()
-    cached_input = _per_million()
-    output = _per_million()
+    input = per_million()
+    cached_input = per_million()
+    output = per_million()
     effective_from = models.DateTimeField(db_default=TransactionNow())
     effective_to = models.DateTimeField(null=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -152,13 +150,16 @@ class Discrepancy(models.Model):
 
 
 class AccountKind(models.TextChoices):
-    """receivable, credit: a tenant's. revenue, promo, cash: the platform's."""
+    """receivable, credit: a tenant's. The others are the platform's; tax is owed to the state, bad_debt is what was
+    written off."""
 
     RECEIVABLE = "receivable"
     CREDIT = "credit"
     REVENUE = "revenue"
     PROMO = "promo"
     CASH = "cash"
+    TAX = "tax"
+    BAD_DEBT = "bad_debt"
 
 
 class LedgerAccount(models.Model):
@@ -174,7 +175,7 @@ class LedgerTransaction(models.Model):
 
     id = models.CharField(primary_key=True, max_length=100)
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
-    kind = models.CharField(max_length=16)  # usage, grant, credit
+    kind = models.CharField(max_length=16)  # usage, grant, credit, tax, and those of InvoiceEntry
     booked_at = models.DateTimeField(db_default=Now(), editable=False)
 
     objects = TenantManager["LedgerTransaction"]()
@@ -241,11 +242,19 @@ class Statement(models.Model):
         ]
 
 
+class LineKind(models.TextChoices):
+    """usage: what ended in the period. late: what ended in an earlier one, but came into the books after its close."""
+
+    USAGE = "usage"
+    LATE = "late"
+
+
 class StatementLine(models.Model):
     """A statement's usage of one adapter (null: the base model) at one price."""
 
     id = models.BigAutoField(primary_key=True)
     statement = models.ForeignKey(Statement, on_delete=models.PROTECT, related_name="lines")
+    kind = models.CharField(max_length=16, choices=LineKind, db_default=LineKind.USAGE)
     adapter_id = models.CharField(max_length=32, null=True)
     label = models.CharField(max_length=200)
     price = models.ForeignKey(Price, on_delete=models.PROTECT, related_name="+")

@@ -1,46 +1,45 @@
 """Closing a billing period: what the customer sees, frozen."""
 
 from datetime import datetime
+from decimal import Decimal
+from typing import Final
 
 from django.db import connection, transaction
 
+from controlplane.billing.invoices import issue_invoice
 from controlplane.billing.ledger import CREDITED, balance_of, post
-from controlplane.billing.models import AccountKind, Statement, new_statement_id
+from controlplane.billing.models import AccountKind, Statement, StatementLine, new_statement_id
 from controlplane.errors import InvalidRequest
 from tenants.audit import record_audit
 from tenants.models import Tenant
 from tenants.scope import tenant_scope
 from tenants.sql import Plan, Query, run_sync
 
-# One statement, hence one snapshot: what the lines sum up is exactly what is marked as being on the statement.
-_CLOSE = """
-WITH chosen AS MATERIALIZED (
-    SELECT event.* FROM billing_usageevent event LEFT JOIN billing_statementevent used ON used.event_id = event.id
-    WHERE event.tenant_id = %(tenant)s AND event.finished_at < %(until)s AND used.event_id IS NULL
-), made AS (
-    INSERT INTO billing_statement (id, tenant_id, period_start, period_end, total, credit_used, due, created_by)
-    SELECT %(id)s, %(tenant)s, %(start)s, %(until)s, total, least(total, %(credit)s::numeric),
-        total - least(total, %(credit)s::numeric), %(actor)s
-    FROM (SELECT coalesce(sum(amount), 0) AS total FROM chosen) summed RETURNING credit_used
-), lines AS (
-    INSERT INTO billing_statementline (statement_id, adapter_id, label, price_id, requests, prompt_tokens,
-        cached_tokens, completion_tokens, amount)
-    SELECT %(id)s, adapter_id, max(CASE WHEN adapter_id IS NULL THEN base_model ELSE split_part(model, '@', 1) END),
-        price_id, count(*), sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens), sum(amount)
-    FROM chosen GROUP BY adapter_id, price_id
-), marks AS (
-    INSERT INTO billing_statementevent (event_id, statement_id) SELECT id, %(id)s FROM chosen
-)
-SELECT credit_used FROM made
+# Marked first, summed afterwards: what the lines sum up is exactly what is marked as being on the statement.
+_MARK: Final = """
+INSERT INTO billing_statementevent (event_id, statement_id)
+SELECT event.id, %(id)s FROM billing_usageevent event
+LEFT JOIN billing_statementevent used ON used.event_id = event.id
+WHERE event.tenant_id = %(tenant)s AND event.finished_at < %(until)s AND used.event_id IS NULL
+"""
+_LINES: Final = """
+SELECT CASE WHEN finished_at < %(start)s THEN 'late' ELSE 'usage' END AS kind, adapter_id,
+    max(CASE WHEN adapter_id IS NULL THEN base_model ELSE split_part(model, '@', 1) END) AS label, price_id,
+    count(*) AS requests, sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
+    sum(completion_tokens) AS completion_tokens, sum(amount) AS amount
+FROM billing_statementevent marked JOIN billing_usageevent event ON event.id = marked.event_id
+WHERE marked.statement_id = %(id)s GROUP BY 1, adapter_id, price_id ORDER BY 1 DESC, amount DESC, price_id, adapter_id
 """
 
 
 @transaction.atomic
 def close_period(*, tenant: Tenant, actor: str, until: datetime | None = None) -> Statement:
     """Freeze everything that ended before `until` (now, unless told) and is on no statement yet; credit is used first.
+    What comes to something is invoiced at once.
 
     Closing the same instant again returns the statement that is there. A request that is booked later, though it ended
-    before `until`, is on the next one. Raises InvalidRequest for an instant in the future or in a closed period.
+    before `until`, is on the next one, on a line of its own (kind `late`). Raises InvalidRequest for an instant in the
+    future or in a closed period.
     """
     now = _lock(tenant)
     until = until or now
@@ -50,6 +49,14 @@ def close_period(*, tenant: Tenant, actor: str, until: datetime | None = None) -
             return found
         last = closed.order_by("-period_end").first()
     start = last.period_end if last else tenant.created_at
+    _check_until(until, start, now)
+    with tenant_scope(tenant.id):
+        statement = _freeze(tenant, start, until, actor)
+    record_audit(tenant=tenant, actor=actor, action="period.close", target=statement.id)
+    return statement
+
+
+def _check_until(until: datetime, start: datetime, now: datetime) -> None:
     if until > now:
         raise InvalidRequest(
             f"until is {until.isoformat()}, in the future: a period closes once it is over", param="until"
@@ -59,10 +66,6 @@ def close_period(*, tenant: Tenant, actor: str, until: datetime | None = None) -
             f"until is {until.isoformat()}, but the open period starts at {start.isoformat()}: choose a later instant",
             param="until",
         )
-    statement_id = run_sync(_close(tenant_id=tenant.id, start=start, until=until, actor=actor))
-    record_audit(tenant=tenant, actor=actor, action="period.close", target=statement_id)
-    with tenant_scope(tenant.id):
-        return Statement.objects.get(id=statement_id)
 
 
 def _lock(tenant: Tenant) -> datetime:
@@ -75,13 +78,32 @@ def _lock(tenant: Tenant) -> datetime:
     return now
 
 
-def _close(*, tenant_id: str, start: datetime, until: datetime, actor: str) -> Plan[str]:
-    credit = CREDITED * (yield from balance_of(tenant_id=tenant_id, kind=AccountKind.CREDIT))
+def _freeze(tenant: Tenant, start: datetime, until: datetime, actor: str) -> Statement:
     statement_id = new_statement_id()
-    named = {"id": statement_id, "tenant": tenant_id, "start": start, "until": until, "credit": credit, "actor": actor}
-    [row] = yield Query(_CLOSE, named)
-    used = row["credit_used"]
+    lines = run_sync(_usage_lines(statement_id, tenant.id, start, until))
+    total = sum((line.amount for line in lines), Decimal(0))
+    used = run_sync(_use_credit(statement_id, tenant.id, total))
+    statement = Statement.objects.create(
+        id=statement_id, tenant=tenant, period_start=start, period_end=until, total=total, credit_used=used,
+        due=total - used, created_by=actor,
+    )  # fmt: skip
+    StatementLine.objects.bulk_create(lines)
+    if total:
+        issue_invoice(tenant=tenant, statement=statement, lines=lines)
+    return statement
+
+
+def _usage_lines(statement_id: str, tenant_id: str, start: datetime, until: datetime) -> Plan[list[StatementLine]]:
+    named = {"id": statement_id, "tenant": tenant_id, "start": start, "until": until}
+    yield Query(_MARK, named)
+    rows = yield Query(_LINES, named)
+    return [StatementLine(statement_id=statement_id, **row) for row in rows]
+
+
+def _use_credit(statement_id: str, tenant_id: str, total: Decimal) -> Plan[Decimal]:
+    credit = CREDITED * (yield from balance_of(tenant_id=tenant_id, kind=AccountKind.CREDIT))
+    used = min(total, credit)
     if used:
         entries = {"credit": used, "receivable": CREDITED * used}
         yield from post(transaction_id=f"credit:{statement_id}", tenant_id=tenant_id, kind="credit", entries=entries)
-    return statement_id
+    return used

@@ -42,8 +42,9 @@ def busy(acme: Customer, engine: FakeEngine) -> Customer:
     run_sync(record_usage(**acme.usage("req_1")))
     with connection.cursor() as cursor:
         cursor.execute("UPDATE tenants_tenant SET created_at = '2026-01-01'")
-    acme.tenant.refresh_from_db()
-    close_period(tenant=acme.tenant, actor="usr")
+    for customer in (acme, globex):
+        customer.tenant.refresh_from_db()
+        close_period(tenant=customer.tenant, actor="usr")
     run_sync(acme.reserve("req_open", **HOLD))
     return acme
 
@@ -125,6 +126,7 @@ DAMAGE = [
             "each usage event has exactly one ledger transaction, of its amount",
             "each charge is its tokens at the pinned price, computed anew",
             "each usage event settled exactly one hold, for its amount",
+            "each statement is the sum of its lines and of its events",
         },
     ),
     (
@@ -140,7 +142,36 @@ DAMAGE = [
     (
         "billing_statement",
         "UPDATE billing_statement SET total = total + 1, due = due + 1",
-        {"each statement is the sum of its lines and of its events"},
+        {
+            "each statement is the sum of its lines and of its events",
+            "each invoice's lines and tax are its total, to the cent and exactly",
+        },
+    ),
+    (
+        "billing_invoice",
+        "UPDATE billing_invoice SET subtotal = subtotal + 0.01, total = total + 0.01, carried_out = carried_out - 0.01",
+        {"each invoice's lines and tax are its total, to the cent and exactly"},
+    ),
+    (
+        "billing_invoice",
+        "UPDATE billing_invoice SET number = 7 WHERE number = 2",
+        {"invoices and credit notes are numbered without a gap"},
+    ),
+    (
+        "billing_invoice",
+        "UPDATE billing_invoice SET tenant_id = (SELECT id FROM tenants_tenant WHERE slug = 'globex') WHERE number = 1",
+        {
+            "keys, prices, accounts and statements belong to the tenant whose usage they carry",
+            "each invoice's lines and tax are its total, to the cent and exactly",
+        },
+    ),
+    (
+        "billing_invoice",
+        "DELETE FROM billing_invoice WHERE number = 2",
+        {
+            "each statement that comes to something has an invoice",
+            "invoices and credit notes are numbered without a gap",
+        },
     ),
     (
         "billing_statementline",

@@ -60,7 +60,8 @@ class Books(RuleBasedStateMachine):
         with connection.cursor() as cursor:  # so that what one run broke is not found again by the next
             cursor.execute(
                 "TRUNCATE quotas_hold, quotas_quota, billing_discrepancy, billing_enginerecord, billing_grant,"
-                " billing_ledgeraccount, billing_ledgertransaction, billing_price, billing_statement CASCADE"
+                " billing_ledgeraccount, billing_ledgertransaction, billing_price, billing_statement,"
+                " billing_counter CASCADE"
             )
         self.acme: Customer = customer_named(new_id("t").lower().replace("_", "-"))
         self.keys = [self.acme.key, another_key(self.acme)]
