@@ -10,6 +10,7 @@ from tenants.auth import InvalidKey, Principal, authenticate_plan
 from tenants.models import Membership, Tenant, User
 from tenants.networks import client_address
 from tenants.permissions import role_can, scopes_can
+from tenants.sessions import SessionStore, note_seen
 from tenants.sql import run_sync
 
 TENANT_HEADER = "X-Veneer-Tenant"
@@ -55,6 +56,7 @@ class SessionAuthentication(authentication.SessionAuthentication):
             return None
         user = found[0]
         assert isinstance(user, User)
+        note_seen_now(request._request)
         return caller_for(user, request.headers.get(TENANT_HEADER)), None
 
     def enforce_csrf(self, request: Request | HttpRequest) -> None:
@@ -62,6 +64,13 @@ class SessionAuthentication(authentication.SessionAuthentication):
             super().enforce_csrf(request)  # type: ignore[arg-type]
         except exceptions.PermissionDenied:
             raise exceptions.PermissionDenied(CSRF_REMEDY, code="csrf_failed") from None
+
+
+def note_seen_now(request: HttpRequest) -> None:
+    """The session is in use: when, from where, with what."""
+    store = request.session
+    assert isinstance(store, SessionStore)
+    note_seen(store, address=client_address(request.META), user_agent=request.headers.get("User-Agent", ""))
 
 
 def caller_for(user: User, tenant_id: str | None) -> Caller:

@@ -1,4 +1,4 @@
-"""Guessing a password is slow: five wrong ones for an account from an address, then a wait.
+"""Guessing a password or a code is slow: five wrong ones for an account from an address, then a wait.
 
 An attempt is counted before its password is looked at, in one statement, so that parallel guesses gain nothing.
 """
@@ -15,6 +15,9 @@ from tenants.sql import Plan, Query
 
 ALLOWED: Final = 5
 WINDOW: Final = timedelta(minutes=5)
+# Counted for an account from anywhere: a right password, or a mail server, must not be tried out by many machines.
+SECOND_FACTOR: Final = "second factor"
+RESET_LINKS: Final = "reset links"
 
 
 @dataclass
@@ -51,5 +54,5 @@ def count_attempt_plan(*, email: str, address: str) -> Plan[None]:
 
 
 def forget_attempts(*, email: str, address: str) -> None:
-    """The password was right."""
+    """They were let in."""
     SignInAttempts.objects.filter(account=account_digest(email), address=address[:64]).delete()

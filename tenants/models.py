@@ -183,3 +183,6 @@ class SignInAttempts(models.Model):
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(fields=["account", "address"], name="one_count_per_account_and_address"),
         ]
+
+
+from tenants import credentials as credentials  # noqa: E402  # Django finds models through this module

@@ -183,6 +183,7 @@ CELERY_BEAT_SCHEDULE = {
     "expire-holds": {"task": "quotas.expire_holds", "schedule": 10.0},
     "resume-checks": {"task": "adapters.resume_checks", "schedule": 15.0},
     "close-periods": {"task": "billing.close_periods", "schedule": 300.0},
+    "sweep-sessions": {"task": "console.sweep_sessions", "schedule": 3600.0},
     "sweep-adapters": {"task": "adapters.sweep", "schedule": 60.0},
 }
 

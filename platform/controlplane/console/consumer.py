@@ -8,13 +8,13 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncJsonWebsocketConsumer
 from django.conf import settings
 from django.contrib.auth import get_user
-from django.contrib.sessions.backends.db import SessionStore
 from django.http import HttpRequest
 from rest_framework.exceptions import NotFound
 
 from controlplane.events import group_name
 from tenants.api_auth import caller_for
 from tenants.models import User
+from tenants.sessions import SessionStore
 
 CHECK_EVERY: Final = 10.0  # seconds for which a membership, once seen, is believed
 GONE: Final = 4401  # close code: signed out, or no member any more

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.contrib.auth import login
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.csrf import get_token
 from drf_spectacular.utils import extend_schema
@@ -13,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from controlplane.console.members import refusals
-from controlplane.console.session import SessionShape, session_body
+from controlplane.console.session import SessionShape, open_session, session_body
 from controlplane.rest import ErrorBody
 from tenants.api_auth import Caller, SessionAuthentication
 from tenants.invitations import accept, find_invitation
@@ -54,7 +53,7 @@ class JoinApi(APIView):
         with refusals():
             person = accept(token=data.validated_data["token"], user=user, password=data.validated_data.get("password"))
         if user is None:
-            login(request._request, person)
+            open_session(request._request, person)
         return Response(session_body(person))
 
 

@@ -21,6 +21,7 @@ STATUS_OF: Final[dict[str, type[ApiError]]] = {
     "already_member": Conflict,
     "member_not_found": NotFound,
     "invitation_not_valid": NotFound,
+    "reset_not_valid": NotFound,
     "sign_in_first": Conflict,
     "another_account": Conflict,
 }

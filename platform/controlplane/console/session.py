@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth import authenticate, login, logout
+from django.contrib.auth import login, logout
 from django.http import HttpRequest, HttpResponseBase
 from django.middleware.csrf import get_token
 from drf_spectacular.utils import extend_schema
@@ -16,13 +16,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from controlplane.errors import NotAuthenticated, RateLimited
+from controlplane.console.proof import check_password
 from controlplane.rest import ErrorBody, PersonOnly, caller
-from tenants.api_auth import SessionAuthentication
-from tenants.lockout import LockedOut, count_attempt_plan, forget_attempts
+from tenants.api_auth import SessionAuthentication, note_seen_now
+from tenants.lockout import forget_attempts
 from tenants.models import Membership, Role, User
 from tenants.networks import client_address
-from tenants.sql import run_sync
 
 
 class SessionShape(serializers.Serializer[Any]):
@@ -98,7 +97,7 @@ class SessionApi(APIView):
         data = self.Input(data=request.data)
         data.is_valid(raise_exception=True)
         user = check_password(request._request, **data.validated_data)
-        login(request._request, user)
+        open_session(request._request, user)
         return Response(session_body(user))
 
     @extend_schema(operation_id="session_sign_out", responses={204: None, 401: ErrorBody})
@@ -107,22 +106,11 @@ class SessionApi(APIView):
         return Response(status=204)
 
 
-def check_password(request: HttpRequest, *, email: str, password: str) -> User:
-    """The person, or NotAuthenticated; RateLimited after too many wrong passwords, right or wrong."""
-    address = client_address(request.META)
-    try:
-        run_sync(count_attempt_plan(email=email, address=address))
-    except LockedOut as locked:
-        raise RateLimited(
-            f"Too many attempts for this account: try again in {locked.retry_after} s.",
-            code="too_many_attempts",
-            headers={"Retry-After": str(locked.retry_after)},
-        ) from None
-    user = authenticate(request, username=email, password=password)
-    if user is None:
-        raise NotAuthenticated("E-mail address or password is wrong.", code="invalid_credentials")
-    forget_attempts(email=email, address=address)
-    return user
+def open_session(request: HttpRequest, user: User) -> None:
+    """The person is in: a new session, and the tries so far are forgotten."""
+    login(request, user)
+    note_seen_now(request)
+    forget_attempts(email=user.email, address=client_address(request.META))
 
 
 def session_body(user: User) -> dict[str, Any]:

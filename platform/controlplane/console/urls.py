@@ -1,15 +1,37 @@
 from django.urls import path, re_path
 
-from controlplane.console import audit, invitations, joining, key_changes, keys, members, operator, pages, session
+from controlplane.console import (
+    audit,
+    invitations,
+    joining,
+    key_changes,
+    keys,
+    members,
+    operator,
+    pages,
+    password,
+    people,
+    session,
+    sessions,
+)
 
 urlpatterns = [
     path("api/v1/session", session.SessionApi.as_view()),
+    path("api/v1/account/password", password.PasswordApi.as_view()),
+    path("api/v1/account/password/reset", password.AskForResetApi.as_view()),
+    path("api/v1/account/password/new", password.NewPasswordApi.as_view()),
+    path("api/v1/account/sessions", sessions.SessionsApi.as_view()),
+    path("api/v1/account/sessions/end-others", sessions.EndOthersApi.as_view()),
+    path("api/v1/account/sessions/<slug:session_id>", sessions.OneSessionApi.as_view()),
     path("api/v1/keys", keys.KeysApi.as_view()),
     path("api/v1/keys/<slug:key_id>", key_changes.KeyApi.as_view()),
     path("api/v1/keys/<slug:key_id>/rotate", key_changes.RotateKeyApi.as_view()),
     path("api/v1/keys/<slug:key_id>/revoke", keys.RevokeKeyApi.as_view()),
     path("api/v1/playground/key", keys.PlaygroundKeyApi.as_view()),
     path("api/v1/operator/tenants", operator.OperatorTenantsApi.as_view()),
+    path("api/v1/operator/people", people.PeopleApi.as_view()),
+    path("api/v1/operator/people/<slug:user_id>", people.OnePersonApi.as_view()),
+    path("api/v1/operator/people/<slug:user_id>/reset-link", people.ResetLinkApi.as_view()),
     path("api/v1/members", members.MembersApi.as_view()),
     path("api/v1/members/leave", members.LeaveApi.as_view()),
     path("api/v1/members/<slug:member_id>", members.MemberApi.as_view()),

@@ -71,4 +71,4 @@ def test_a_password_is_nowhere(cast: Cast, caplog: pytest.LogCaptureFixture) -> 
     ]
     for place in (every_table(), caplog.text, str(bodies)):
         assert PASSWORD not in place
-    assert "pbkdf2" not in str(bodies)
+    assert "argon2" not in str(bodies)
