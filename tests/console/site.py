@@ -13,11 +13,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 import psycopg
 
-from controlplane.embedded.credentials import Credentials
+from controlplane.embedded.credentials import OPERATOR_EMAIL, Credentials
 from controlplane.embedded.home import Home
 from controlplane.embedded.ports import free_port
 from controlplane.embedded.probes import http_answers
-from controlplane.embedded.seed import OPERATOR_EMAIL
 from tests.controlplane.adapters.peft_folder import BASE, write_base
 from tests.controlplane.fake_engine import FakeEngine
 

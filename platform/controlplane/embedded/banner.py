@@ -1,8 +1,8 @@
 """What a newcomer sees once everything answers: where to go, who to be, what to paste."""
 
-from controlplane.embedded.credentials import Credentials
+from controlplane.embedded.credentials import OPERATOR_EMAIL, Credentials
 from controlplane.embedded.options import Options
-from controlplane.embedded.seed import DEMO_TENANTS, OPERATOR_EMAIL
+from controlplane.embedded.seed import DEMO_TENANTS
 
 LINE = "─" * 78
 ELSEWHERE = "(set when this database was first seeded, from another home)"

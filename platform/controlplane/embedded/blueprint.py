@@ -95,7 +95,7 @@ class Blueprint:
             sys.executable, "-m", "engine", "--model", str(self.options.model), "--url", self.engine_url,
             "--home", str(self.home.path / "engine"), "--device", self.options.device,
             "--max-rank", str(self.options.max_rank), "--max-saved-bytes", str(self.options.max_saved_bytes),
-            "--metrics-port", str(self.options.metrics_port or 0),
+            "--metrics-port", str(self.options.metrics_port or 0), "--adapter-slots", str(self.options.adapter_slots),
         ]  # fmt: skip
         return Child(
             name="engine",

@@ -7,6 +7,8 @@ from pathlib import Path
 from controlplane.embedded.home import write_private
 from controlplane.embedded.problems import StackProblem
 
+OPERATOR_EMAIL = "operator@veneer.example"
+
 
 class Credentials:
     """Named secrets. `get_or_make` writes the file before it returns, so a secret in use is never lost."""

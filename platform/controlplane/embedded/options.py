@@ -18,6 +18,7 @@ COMPILERS = ("c++", "g++", "clang++")
 @dataclass(frozen=True, kw_only=True)
 class Options:
     """database_url and valkey_url: None = embedded. demo_data: make the tenants Acme and Globex once.
+    adapter_slots: adapters that one batch can mix.
     metrics_port: where the engine answers Prometheus; None = nowhere."""
 
     console_port: int
@@ -30,6 +31,7 @@ class Options:
     max_rank: int
     max_saved_bytes: int
     demo_data: bool
+    adapter_slots: int = 16
     metrics_port: int | None = None
 
     @property
@@ -60,6 +62,7 @@ def read_options(home: Home, *, demo_data: bool) -> Options:
             max_rank=env_int("VENEER_MAX_RANK", 64),
             max_saved_bytes=env_int("VENEER_MAX_SAVED_BYTES", 256_000_000),
             demo_data=demo_data,
+            adapter_slots=env_int("VENEER_ADAPTER_SLOTS", 16),
             metrics_port=_port("VENEER_METRICS_PORT", 9100) if os.environ.get("VENEER_METRICS_PORT") else None,
         )
     except BadSetting as exc:

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from controlplane.billing.models import Price
 from controlplane.billing.prices import Rates, set_price
-from controlplane.embedded.credentials import Credentials
+from controlplane.embedded.credentials import OPERATOR_EMAIL, Credentials
 from controlplane.quotas.limits import LimitChanges, set_limits
 from tenants.key_services import issue_key
 from tenants.models import ApiKey, Tenant, User
@@ -18,7 +18,6 @@ from tenants.services import create_tenant
 ACTOR = "system"
 RATES = Rates(input=Decimal("0.50"), cached_input=Decimal("0.05"), output=Decimal("1.50"))
 LIMITS = LimitChanges(requests_per_minute=600, tokens_per_minute=200_000, concurrency=32, budget=Decimal(50))
-OPERATOR_EMAIL = "operator@veneer.example"
 KEY_LABEL = "demo key of this home"
 
 

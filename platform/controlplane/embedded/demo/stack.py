@@ -61,6 +61,12 @@ class DemoStack:
             self._process.kill()
             raise DemoFailed(f"the stack did not stop within {STOP_SECONDS:.0f} s:\n{self.words()}") from None
 
+    @property
+    def pid(self) -> int:
+        """Of the supervisor; every other process of the stack descends from it."""
+        assert self._process, "the stack has not been started"
+        return self._process.pid
+
     def facts(self) -> dict[str, Any]:
         """What the running stack says of itself; empty while there is none."""
         try:
