@@ -18,6 +18,8 @@ export type Member = Shapes["MemberShape"];
 export type Invitation = Shapes["InvitationShape"];
 export type SentInvitation = Shapes["SentInvitationShape"];
 export type InvitationToYou = Shapes["InvitationToYou"];
+export type OpenSession = Shapes["OpenSessionShape"];
+export type Person = Shapes["PersonShape"];
 export type AuditRow = Shapes["AuditShape"];
 
 export type Adapter = Shapes["AdapterShape"];

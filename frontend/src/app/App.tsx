@@ -2,6 +2,7 @@ import { Box, Center, Loader } from "@mantine/core";
 import { RouterProvider } from "react-router";
 import { JoinPage } from "../join/JoinPage";
 import { useSession } from "../session/queries";
+import { ResetPage } from "../session/ResetPage";
 import { SignInPage } from "../session/SignInPage";
 import { WorkspaceProvider } from "../session/WorkspaceProvider";
 import { ErrorState } from "../shared/ErrorState";
@@ -31,6 +32,7 @@ export function App() {
   if (location.pathname === "/join") {
     return <JoinPage token={location.hash.slice(1)} session={session.data} />;
   }
+  if (location.pathname === "/reset") return <ResetPage token={location.hash.slice(1)} />;
   if (!session.data) return <SignInPage />;
   return (
     <WorkspaceProvider session={session.data}>

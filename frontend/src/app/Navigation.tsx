@@ -6,6 +6,7 @@ import {
   IconKey,
   IconMessages,
   IconStack2,
+  IconUserCog,
   IconUsers,
 } from "@tabler/icons-react";
 import { Link, useLocation } from "react-router";
@@ -20,7 +21,10 @@ const TENANT_PAGES = [
   { to: "/members", label: "Members", Icon: IconUsers, needs: "members" },
   { to: "/audit", label: "Audit", Icon: IconHistory, needs: "audit:read" },
 ] as const;
-const OPERATOR_PAGES = [{ to: "/tenants", label: "Tenants", Icon: IconBuildingCommunity }];
+const OPERATOR_PAGES = [
+  { to: "/tenants", label: "Tenants", Icon: IconBuildingCommunity },
+  { to: "/people", label: "People", Icon: IconUserCog },
+];
 
 export function Navigation() {
   const { pathname } = useLocation();

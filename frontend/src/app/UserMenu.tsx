@@ -1,5 +1,6 @@
 import { ActionIcon, Menu, Text } from "@mantine/core";
-import { IconBook, IconLogout, IconUser } from "@tabler/icons-react";
+import { IconBook, IconLogout, IconShieldLock, IconUser } from "@tabler/icons-react";
+import { Link } from "react-router";
 import { useWorkspace } from "../session/context";
 import { useSignOut } from "../session/queries";
 
@@ -22,6 +23,13 @@ export function UserMenu() {
           <Text size="xs">{role}</Text>
         </Menu.Label>
         <Menu.Divider />
+        <Menu.Item
+          component={Link}
+          to="/security"
+          leftSection={<IconShieldLock size={16} aria-hidden />}
+        >
+          Security
+        </Menu.Item>
         <Menu.Item
           component="a"
           href="/api/docs"

@@ -46,7 +46,15 @@ export const router = createBrowserRouter([
       {
         Component: OperatorOnly,
         ErrorBoundary: PageFailed,
-        children: [{ path: "tenants", lazy: () => import("../operator/TenantsPage") }],
+        children: [
+          { path: "tenants", lazy: () => import("../operator/TenantsPage") },
+          { path: "people", lazy: () => import("../operator/PeoplePage") },
+        ],
+      },
+      {
+        path: "security",
+        ErrorBoundary: PageFailed,
+        lazy: () => import("../security/SecurityPage"),
       },
       { path: "*", Component: NotFoundPage },
     ],

@@ -1,7 +1,9 @@
-import { Alert, Button, PasswordInput, Stack, TextInput } from "@mantine/core";
+import { Alert, Anchor, Button, PasswordInput, Stack, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
+import { useDisclosure } from "@mantine/hooks";
 import { IconAlertCircle } from "@tabler/icons-react";
 import { messageOf } from "../api/errors";
+import { ForgottenPassword } from "./ForgottenPassword";
 import { useSignIn } from "./queries";
 
 export function SignInForm({ email = "" }: { email?: string }) {
@@ -13,6 +15,8 @@ export function SignInForm({ email = "" }: { email?: string }) {
       password: (value) => (value ? null : "Enter your password"),
     },
   });
+  const [forgotten, { open, close }] = useDisclosure(false);
+  if (forgotten) return <ForgottenPassword email={form.values.email} onBack={close} />;
   return (
     <form onSubmit={form.onSubmit((values) => signIn.mutate(values))} noValidate>
       <Stack>
@@ -37,6 +41,9 @@ export function SignInForm({ email = "" }: { email?: string }) {
         <Button type="submit" fullWidth mt="xs" loading={signIn.isPending}>
           Sign in
         </Button>
+        <Anchor component="button" type="button" size="sm" onClick={open}>
+          Forgotten your password?
+        </Anchor>
       </Stack>
     </form>
   );

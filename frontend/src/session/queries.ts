@@ -47,3 +47,19 @@ export function useSignOut() {
     },
   });
 }
+
+export function useAskForReset() {
+  return useMutation({
+    mutationFn: async (body: { email: string }) => {
+      await createApi(null).POST("/api/v1/account/password/reset", { body });
+    },
+  });
+}
+
+export function useNewPassword() {
+  return useMutation({
+    mutationFn: async (body: { token: string; password: string }) => {
+      await createApi(null).POST("/api/v1/account/password/new", { body });
+    },
+  });
+}

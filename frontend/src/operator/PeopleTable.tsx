@@ -1,0 +1,97 @@
+import { Badge, Button, Card, Group, Table, Text, VisuallyHidden } from "@mantine/core";
+import type { Person } from "../api/types";
+import { useWorkspace } from "../session/context";
+import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { formatDate } from "../shared/time";
+import { useSetActive } from "./people";
+import { ResetLinkButton } from "./ResetLinkButton";
+
+export function PeopleTable({ people }: { people: Person[] }) {
+  return (
+    <Card withBorder padding={0}>
+      <Table.ScrollContainer minWidth={700}>
+        <Table verticalSpacing="sm" horizontalSpacing="md" fz="sm">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Person</Table.Th>
+              <Table.Th>Tenants</Table.Th>
+              <Table.Th>Since</Table.Th>
+              <Table.Th>
+                <VisuallyHidden>Actions</VisuallyHidden>
+              </Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {people.map((person) => (
+              <PersonRow key={person.id} person={person} />
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </Card>
+  );
+}
+
+function PersonRow({ person }: { person: Person }) {
+  const { session } = useWorkspace();
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Group gap="xs">
+          <Text size="sm" fw={600}>
+            {person.email}
+          </Text>
+          {person.is_operator && <Tag>operator</Tag>}
+          {!person.is_active && <Tag>shut out</Tag>}
+        </Group>
+      </Table.Td>
+      <Table.Td>{person.tenants.join(", ")}</Table.Td>
+      <Table.Td>{formatDate(person.created_at)}</Table.Td>
+      <Table.Td>
+        <Group gap="xs" justify="flex-end" wrap="nowrap">
+          {person.is_active && <ResetLinkButton person={person} />}
+          {person.id !== session.user.id && <ActiveButton person={person} />}
+        </Group>
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+function Tag({ children }: { children: string }) {
+  return (
+    <Badge variant="default" tt="none" size="sm">
+      {children}
+    </Badge>
+  );
+}
+
+function ActiveButton({ person }: { person: Person }) {
+  const set = useSetActive();
+  const change = (is_active: boolean) =>
+    set.mutate(
+      { id: person.id, is_active },
+      {
+        onSuccess: () =>
+          notifyDone(`${person.email} ${is_active ? "may sign in again" : "is shut out"}.`),
+        onError: (error) => notifyFailed(`${person.email} was not changed`, error),
+      },
+    );
+  const confirm = () =>
+    confirmDanger({
+      title: `Shut ${person.email} out?`,
+      text: "Every session of theirs ends at once, and they cannot sign in. Keys that they issued stay: they belong to the tenant.",
+      confirm: "Shut out",
+      onConfirm: () => change(false),
+    });
+  return (
+    <Button
+      size="compact-sm"
+      variant="default"
+      loading={set.isPending}
+      aria-label={`${person.is_active ? "Shut out" : "Let in"} ${person.email}`}
+      onClick={person.is_active ? confirm : () => change(true)}
+    >
+      {person.is_active ? "Shut out" : "Let in"}
+    </Button>
+  );
+}

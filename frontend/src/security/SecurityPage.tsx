@@ -1,0 +1,16 @@
+import { Stack } from "@mantine/core";
+import { PageHeader } from "../shared/PageHeader";
+import { PasswordSection } from "./PasswordSection";
+import { SessionsSection } from "./SessionsSection";
+
+export function Component() {
+  return (
+    <>
+      <PageHeader title="Security">What guards your account, and where it is open.</PageHeader>
+      <Stack gap="lg">
+        <PasswordSection />
+        <SessionsSection />
+      </Stack>
+    </>
+  );
+}
