@@ -25,7 +25,7 @@ from engine.model_info import ModelInfo
 from engine.models.runner import Runner, load_runner
 from engine.models.weights import ModelError
 from engine.protocol import Description
-from engine.scheduling.admission import Limits
+from engine.scheduling.admission import Limits, pool_limit
 from engine.server import AddressError, Server, check_address
 from engine.sizes import parse_bytes
 from engine.spans import spans_from_environment
@@ -64,8 +64,9 @@ def _server(config: EngineConfig) -> Server:
     info = runner.info
     tokenizer = Tokenizer(config.model, vocab_size=info.vocab_size, context_len=info.context_len)
     adapters = _adapters(config, runner)
+    room = pool_limit(config, info.window, info.context_len)
     limits = Limits(
-        info.vocab_size, info.context_len, config.kv_pool_tokens, config.max_rank, info.switch_len, config.max_running
+        info.vocab_size, info.context_len, room, config.max_rank, info.switch_len, config.max_running, info.window
     )
     grammars = tokenizer.grammars()
     spans = spans_from_environment()
@@ -105,7 +106,7 @@ def _description(config: EngineConfig, info: ModelInfo, tokenizer: Tokenizer, jo
         boot_id=f"boot_{uuid4().hex}",
         base_model=info.name,
         context_len=info.context_len,
-        pool_tokens=config.kv_pool_tokens,
+        pool_tokens=pool_limit(config, info.window, info.context_len),
         max_rank=config.max_rank,
         adapter_slots=config.adapter_slots,
         device=config.device,

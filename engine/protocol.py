@@ -220,7 +220,7 @@ class Description(msgspec.Struct, tag="description", frozen=True):
     boot_id: str  # new at each start
     base_model: str
     context_len: int
-    pool_tokens: int  # tokens the KV pool can hold
+    pool_tokens: int  # tokens that the KV pool lets one sequence have
     max_rank: int
     adapter_slots: int
     device: str

@@ -1,7 +1,6 @@
 """What a request has to satisfy before it may wait: each refusal names the field, the value and the remedy."""
 
 import math
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -35,11 +34,11 @@ class Limits:
         return min(len(request.token_ids) + request.sampling.max_tokens, self.context_len, self.pool_tokens)
 
 
-def pool_limit(config: EngineConfig, window: int | None) -> int:
-    """Tokens that one sequence may have in the page pool. window: that of `ModelInfo`; where a sequence keeps no more
-    than fits, it may have any number."""
+def pool_limit(config: EngineConfig, window: int | None, context_len: int) -> int:
+    """Tokens that one sequence may have in the page pool. window: that of `ModelInfo`; where what a sequence holds at
+    once fits, the context is its only limit."""
     most = most_held(window, config.page_size, config.step_tokens)
-    return config.kv_pool_tokens if most is None or most > config.pages else sys.maxsize
+    return config.kv_pool_tokens if most is None or most > config.pages else max(config.kv_pool_tokens, context_len)
 
 
 def refusal(request: Generate, limits: Limits) -> EngineError | None:

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from engine.protocol import EngineError, Generate, Sampling, TokenEvent, Usage
 from engine.scheduling.admission import pool_limit
 from tests.engine.driver import Answers, drive, request
-from tests.engine.toy import expected_tokens, toy_adapter, toy_engine
+from tests.engine.toy import CONTEXT_LEN, expected_tokens, toy_adapter, toy_engine
 
 
 class CoreMachine(RuleBasedStateMachine):
@@ -87,7 +87,7 @@ class CoreMachine(RuleBasedStateMachine):
         else:
             self.refused += 1
             assert error.code == "prompt_too_long_for_pool"
-            assert len(asked.token_ids) >= pool_limit(self.toy.config, self.window)
+            assert len(asked.token_ids) >= pool_limit(self.toy.config, self.window, CONTEXT_LEN)
 
     @precondition(lambda self: self.requests)
     @rule(data=st.data())
@@ -136,7 +136,7 @@ class CoreMachine(RuleBasedStateMachine):
 
     def check(self, asked: Generate, end: TokenEvent | EngineError, journaled: Usage) -> None:
         name, tokens = asked.request_id, self.answers.tokens[asked.request_id]
-        room = pool_limit(self.toy.config, self.window) - len(asked.token_ids)
+        room = pool_limit(self.toy.config, self.window, CONTEXT_LEN) - len(asked.token_ids)
         whole = expected_tokens(asked, window=self.window)[:room]
         assert end.usage == journaled
         assert journaled.completion_tokens == len(tokens)

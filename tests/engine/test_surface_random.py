@@ -4,15 +4,15 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from engine.protocol import EngineError, Event, Generate, Sampling, TokenEvent
 from engine.scheduling.admission import pool_limit
 from tests.engine.driver import request
-from tests.engine.naive import expected_choices
-from tests.engine.toy import VOCAB, toy_adapter, toy_engine
+from tests.engine.naive import Told, expected_choices
+from tests.engine.toy import CONTEXT_LEN, VOCAB, toy_adapter, toy_engine
 
 PROMPTS = st.lists(st.integers(1, 3), min_size=1, max_size=24)
 TOKENS = st.integers(0, VOCAB - 1)
@@ -40,12 +40,29 @@ def samplings(draw: st.DrawFn) -> Sampling:
         "min_p": st.sampled_from([0.05, 0.3]),
         "length_penalty": st.sampled_from([-1.0, 0.5, 2.0]),
     }
-    chosen = draw(st.lists(st.sampled_from(sorted(sometimes)), max_size=5, unique=True))
+    chosen = draw(st.lists(st.sampled_from(sorted(sometimes)), max_size=7, unique=True))
     options = {name: draw(sometimes[name]) for name in chosen}
     if more:
         options[more] = n + draw(st.integers(0, 2))
     temperature = draw(st.sampled_from([0.0, 1.0, 1.7]))
     return Sampling(max_tokens=max_tokens, temperature=temperature, seed=draw(st.integers(0, 9)), n=n, **options)
+
+
+def check_answer(asked: Generate, said: list[TokenEvent], expected: list[Told]) -> None:
+    """expected: what the request alone would have had."""
+    for index, told in enumerate(expected):
+        mine = [event for event in said if event.index == index]
+        assert [token for event in mine for token in event.token_ids] == told.tokens
+        assert "".join(event.text for event in mine) == told.text
+        assert (mine[-1].finish_reason, mine[-1].stop_reason) == (told.reason, told.stop_reason)
+        logprobs = [each.logprob for event in mine for each in event.logprobs or ()]
+        assert (asked.sampling.logprobs is None) == all(event.logprobs is None for event in mine)
+        for mine_, naive in zip(logprobs, told.logprobs, strict=False):
+            assert abs(mine_ - naive) < 1e-4
+        if index == 0 and asked.sampling.prompt_logprobs is not None:
+            scores = mine[0].prompt_logprobs
+            assert scores is not None
+            assert [each and each.token_id for each in scores] == [None, *asked.token_ids[1:]]
 
 
 class SurfaceMachine(RuleBasedStateMachine):
@@ -89,15 +106,17 @@ class SurfaceMachine(RuleBasedStateMachine):
         assert self.toy.engine.add(self.asked[name]) is None
 
     @precondition(lambda self: self.asked)
-    @rule(data=st.data())
-    def abort(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), luck=st.integers(0, 3))
+    def abort(self, data: st.DataObject, luck: int) -> None:
+        if luck:
+            return
         name = data.draw(st.sampled_from(sorted(self.asked)))
         self.gone.add(name)
         self.toy.engine.abort(name)
 
-    @rule()
-    def fail_next_step(self) -> None:
-        self.failing = True
+    @rule(luck=st.integers(0, 7))
+    def fail_next_step(self, luck: int) -> None:
+        self.failing = self.failing or not luck
 
     @rule(steps=st.integers(1, 6))
     def step(self, steps: int) -> None:
@@ -154,20 +173,38 @@ class SurfaceMachine(RuleBasedStateMachine):
         if asked.pooling is not None:
             assert said[-1].embedding is not None
             return
-        for index, told in enumerate(expected_choices(asked, pool_limit(self.toy.config, self.window), self.window)):
-            mine = [event for event in said if event.index == index]
-            assert [token for event in mine for token in event.token_ids] == told.tokens
-            assert "".join(event.text for event in mine) == told.text
-            assert (mine[-1].finish_reason, mine[-1].stop_reason) == (told.reason, told.stop_reason)
-            logprobs = [each.logprob for event in mine for each in event.logprobs or ()]
-            assert (asked.sampling.logprobs is None) == all(event.logprobs is None for event in mine)
-            for mine_, naive in zip(logprobs, told.logprobs, strict=False):
-                assert abs(mine_ - naive) < 1e-4
-            if index == 0 and asked.sampling.prompt_logprobs is not None:
-                scores = mine[0].prompt_logprobs
-                assert scores is not None
-                assert [each and each.token_id for each in scores] == [None, *asked.token_ids[1:]]
+        limit = pool_limit(self.toy.config, self.window, CONTEXT_LEN)
+        check_answer(asked, said, expected_choices(asked, limit, self.window))
 
 
 TestSurface = SurfaceMachine.TestCase
-TestSurface.settings = settings(max_examples=40, stateful_step_count=20, deadline=None)
+TestSurface.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(PROMPTS, samplings(), st.sampled_from([None, None, "a", "b", "c"])), min_size=1, max_size=8),
+    st.integers(10, 40),
+    st.integers(5, 8),
+)
+def test_any_mix_says_what_each_would_alone(
+    mixed: list[tuple[list[int], Sampling, str | None]], pages: int, running: int
+) -> None:
+    asked = [
+        request(f"r{i}", prompt, sampling, tenant=f"t{i % 3}", adapter=toy_adapter(adapter) if adapter else None)
+        for i, (prompt, sampling, adapter) in enumerate(mixed)
+    ]
+    with tempfile.TemporaryDirectory() as home:
+        toy = toy_engine(Path(home), kv_pool_tokens=4 * pages, step_tokens=running + 5, max_running=running)
+        said = defaultdict[str, list[TokenEvent]](list)
+        for each in asked:
+            assert toy.engine.add(each) is None
+        while not toy.engine.is_idle:
+            for event in toy.engine.step():
+                assert isinstance(event, TokenEvent), event
+                said[event.request_id].append(event)
+            toy.engine.check_integrity()
+        for each in asked:
+            check_answer(each, said[each.request_id], expected_choices(each, 4 * pages))
+        toy.engine.shutdown()
+        toy.journal.close()

@@ -213,7 +213,9 @@ def toy_engine(
     bank, journal = ToyBank(), Journal(home)
     model = ToyModel(bank, page_size, window)
     adapters = AdapterPool(bank, adapter_slots, load, host_bytes)
-    limits = Limits(VOCAB, CONTEXT_LEN, pool_limit(config, window), config.max_rank, switch_len, max_running, window)
+    limits = Limits(
+        VOCAB, CONTEXT_LEN, pool_limit(config, window, CONTEXT_LEN), config.max_rank, switch_len, max_running, window
+    )
     grammars = toy_grammars()
     engine = Engine(
         config, limits, model, ToyTexts(), adapters, journal, constraints=grammars.constraint, spans=spans, clock=clock

@@ -73,6 +73,16 @@ def check_segments() -> None:
         check(starts, [1, 1, 4], (4, 2, 16, 64), "e3m4", AttentionRule(0.3, window))
 
 
+def check_given_back() -> None:
+    """Pages behind the window may be anybody's: their entries name one that was never written."""
+    q, pages, batch, rule = check([90, 70], [1, 20], (4, 2, 32, 16), "e3m4", AttentionRule(0.3, window=20))
+    expected = ours(q, pages, batch, rule)
+    unwritten = min({*range(len(pages.k))} - {*batch.page_table.flatten().tolist()})
+    batch.page_table[0, : 71 // 16] = unwritten
+    batch.page_table[1, : 51 // 16] = unwritten
+    assert torch.equal(ours(q, pages, batch, rule), expected)
+
+
 def check_large_queries() -> None:
     """Beyond what float16 holds."""
     q, pages, batch, rule = check(*DECODE, (4, 2, 32, 16), "e3m4", AttentionRule(0.2))
@@ -124,7 +134,7 @@ def check_broken() -> None:
 torch.manual_seed(0)
 torch.use_deterministic_algorithms(True)  # memory that was never written reads as NaN
 for part in (
-    check_shapes, check_rules, check_company, check_segments, check_large_queries, check_long_context, check_padding,
+    check_shapes, check_rules, check_company, check_segments, check_given_back, check_large_queries, check_long_context, check_padding,
     check_broken,
 ):  # fmt: skip
     part()

@@ -127,14 +127,18 @@ def test_a_row_with_a_window_is_the_same_in_any_company(cpu_ops, poisoned_pages,
         assert torch.equal(alone, together[first : first + length])
 
 
-def test_what_lies_behind_the_window_is_not_read(cpu_ops, poisoned_pages, scattered) -> None:
+@pytest.mark.parametrize("is_given_back", [False, True])
+def test_what_lies_behind_the_window_is_not_read(ops, poisoned_pages, scattered, is_given_back) -> None:
+    """is_given_back: its entries in the page table name a page of nobody."""
     batch, total = scattered([90], [1], 16)
     pages = poisoned_pages(total, 1, 16, 16, kind="fp32")
     table = batch.page_table[0].tolist()
     seen = PagedBatch.build([64], [27], [table], 16, "cpu")
     reference.store(pages, seen, torch.randn(27, 1, 16), torch.randn(27, 1, 16))
+    if is_given_back:
+        batch.page_table[0, :4] = next(page for page in range(total) if page not in table)
     q = torch.randn(1, 2, 16)
-    assert cpu_ops.attention(q, pages, batch, AttentionRule(0.3, window=20), torch.empty(1, 32)).isfinite().all()
+    assert ops.attention(q, pages, batch, AttentionRule(0.3, window=20), torch.empty(1, 32)).isfinite().all()
 
 
 @KINDS
