@@ -176,6 +176,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/agreement": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The one in force now. */
+        get: operations["agreement_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit": {
         parameters: {
             query?: never;
@@ -633,6 +650,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/operator/tenants/{tenant_id}/agreements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Every one there was, is and will be. */
+        get: operations["operator_agreements_list"];
+        put?: never;
+        /** @description A new agreement; it replaces the one before from its start on. */
+        post: operations["operator_agreements_set"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operator/tenants/{tenant_id}/billing-profile": {
         parameters: {
             query?: never;
@@ -967,6 +1002,25 @@ export interface components {
          * @enum {string}
          */
         AdapterShapeStateEnum: "empty" | "uploading" | "checking" | "ready" | "rejected";
+        /**
+         * @description minimum_fee (dollars) and included_tokens: per period. tier_mode: with `graduated`, a tier's discount is on the
+         *     dollars within it; with `volume`, that of the tier that is reached is on all of them.
+         */
+        Agreement: {
+            id: string;
+            minimum_fee: string;
+            included_tokens: number;
+            tier_mode: components["schemas"]["TierModeEnum"];
+            tiers: components["schemas"]["TierShape"][];
+            /** Format: date-time */
+            effective_from: string;
+            /** Format: date-time */
+            created_at: string;
+        };
+        AgreementPage: {
+            data: components["schemas"]["Agreement"][];
+            next: string | null;
+        };
         AliasShape: {
             splits: components["schemas"]["SplitShape"][];
             follows_newest: boolean;
@@ -1062,6 +1116,10 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             admin: components["schemas"]["TenantAdmin"];
+        };
+        /** @description null: tokens at their prices, and nothing else. */
+        CurrentAgreementShape: {
+            agreement: components["schemas"]["Agreement"] | null;
         };
         DeclaredFileRequest: {
             name: string;
@@ -1504,7 +1562,10 @@ export interface components {
             data: components["schemas"]["PriceShape"][];
             next: string | null;
         };
-        /** @description Dollars per million tokens, on [effective_from, effective_to). */
+        /**
+         * @description Dollars per million tokens, on [effective_from, effective_to). adapter_surcharge: on top of each rate where an
+         *     adapter runs. batch_discount: percent.
+         */
         PriceShape: {
             id: string;
             base_model: string;
@@ -1513,6 +1574,8 @@ export interface components {
             input: string;
             cached_input: string;
             output: string;
+            adapter_surcharge: string;
+            batch_discount: number;
             /** Format: date-time */
             effective_from: string;
             /** Format: date-time */
@@ -1594,6 +1657,27 @@ export interface components {
             door_url: string;
             base_model: components["schemas"]["BaseModel"];
         };
+        /**
+         * @description tiers: ascending in both. effective_from: now unless told; a statement goes by the agreement that is in force
+         *     at its period's last instant.
+         */
+        SetAgreementRequest: {
+            /**
+             * Format: decimal
+             * @default 0.00
+             */
+            minimum_fee: string;
+            /**
+             * Format: int64
+             * @default 0
+             */
+            included_tokens: number;
+            /** @default graduated */
+            tier_mode: components["schemas"]["TierModeEnum"];
+            tiers?: components["schemas"]["TierShapeRequest"][];
+            /** Format: date-time */
+            effective_from?: string;
+        };
         /** @description Either `splits`: versions and the weights they share the traffic by; or `follows_newest`: true. */
         SetAliasRequest: {
             splits?: components["schemas"]["SplitShapeRequest"][];
@@ -1603,7 +1687,11 @@ export interface components {
         SetPinRequest: {
             pinned: boolean;
         };
-        /** @description Dollars per million tokens: $2.50 is 2.5. tenant_id and adapter_id narrow the price down. */
+        /**
+         * @description Dollars per million tokens: $2.50 is 2.5. tenant_id and adapter_id narrow the price down.
+         *
+         *     adapter_surcharge: on top of each rate where the request runs an adapter. batch_discount: percent off batches.
+         */
         SetPriceRequest: {
             base_model: string;
             /** Format: decimal */
@@ -1612,6 +1700,9 @@ export interface components {
             cached_input: string;
             /** Format: decimal */
             output: string;
+            /** Format: decimal */
+            adapter_surcharge?: string;
+            batch_discount?: number;
             tenant_id?: string | null;
             adapter_id?: string | null;
             /** Format: date-time */
@@ -1645,16 +1736,30 @@ export interface components {
          * @enum {string}
          */
         State460Enum: "open" | "overdue" | "paid";
+        /**
+         * @description kind: usage; late (ended in an earlier period, booked after its close); allowance, tiers, minimum (what the
+         *     agreement takes off or adds).
+         */
         StatementLine: {
+            kind: components["schemas"]["StatementLineKindEnum"];
             adapter_id: string | null;
             label: string;
-            price_id: string;
+            price_id: string | null;
             requests: number;
             prompt_tokens: number;
             cached_tokens: number;
             completion_tokens: number;
             amount: string;
         };
+        /**
+         * @description * `usage` - Usage
+         *     * `late` - Late
+         *     * `allowance` - Allowance
+         *     * `tiers` - Tiers
+         *     * `minimum` - Minimum
+         * @enum {string}
+         */
+        StatementLineKindEnum: "usage" | "late" | "allowance" | "tiers" | "minimum";
         StatementPage: {
             data: components["schemas"]["StatementShape"][];
             next: string | null;
@@ -1739,6 +1844,26 @@ export interface components {
             is_active: boolean;
             /** Format: date-time */
             created_at: string;
+        };
+        /**
+         * @description * `graduated` - graduated
+         *     * `volume` - volume
+         * @enum {string}
+         */
+        TierModeEnum: "graduated" | "volume";
+        /** @description From at_least dollars of a period's usage on, discount percent less. */
+        TierShape: {
+            /** Format: decimal */
+            at_least: string;
+            /** Format: decimal */
+            discount: string;
+        };
+        /** @description From at_least dollars of a period's usage on, discount percent less. */
+        TierShapeRequest: {
+            /** Format: decimal */
+            at_least: string;
+            /** Format: decimal */
+            discount: string;
         };
         /** @description One short prompt, answered with and without the adapter. largest_difference: of a log-probability. */
         TrialShape: {
@@ -2221,6 +2346,25 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    agreement_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CurrentAgreementShape"];
                 };
             };
         };
@@ -3396,6 +3540,81 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_agreements_list: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgreementPage"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_agreements_set: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["SetAgreementRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agreement"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

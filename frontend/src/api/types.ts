@@ -20,6 +20,10 @@ export type SentInvitation = Shapes["SentInvitationShape"];
 export type InvitationToYou = Shapes["InvitationToYou"];
 export type OpenSession = Shapes["OpenSessionShape"];
 export type Person = Shapes["PersonShape"];
+export type Balance = Shapes["Balance"];
+export type Invoice = Shapes["InvoiceShape"];
+export type FullInvoice = Shapes["FullInvoiceShape"];
+export type Discrepancy = Shapes["DiscrepancyShape"];
 export type AuditRow = Shapes["AuditShape"];
 
 export type Adapter = Shapes["AdapterShape"];

@@ -2,9 +2,11 @@ import { NavLink } from "@mantine/core";
 import {
   IconBuildingCommunity,
   IconChartBar,
+  IconFileInvoice,
   IconHistory,
   IconKey,
   IconMessages,
+  IconScale,
   IconStack2,
   IconUserCog,
   IconUsers,
@@ -18,12 +20,14 @@ const TENANT_PAGES = [
   { to: "/keys", label: "API keys", Icon: IconKey, needs: "keys" },
   { to: "/usage", label: "Usage", Icon: IconChartBar, needs: "usage:read" },
   { to: "/playground", label: "Playground", Icon: IconMessages, needs: "inference" },
+  { to: "/billing", label: "Billing", Icon: IconFileInvoice, needs: "billing:read" },
   { to: "/members", label: "Members", Icon: IconUsers, needs: "members" },
   { to: "/audit", label: "Audit", Icon: IconHistory, needs: "audit:read" },
 ] as const;
 const OPERATOR_PAGES = [
   { to: "/tenants", label: "Tenants", Icon: IconBuildingCommunity },
   { to: "/people", label: "People", Icon: IconUserCog },
+  { to: "/discrepancies", label: "Discrepancies", Icon: IconScale },
 ];
 
 export function Navigation() {

@@ -38,6 +38,7 @@ export const router = createBrowserRouter([
           page("adapters", "adapters:read", () => import("../adapters/AdaptersPage")),
           page("keys", "keys", () => import("../keys/KeysPage")),
           page("usage", "usage:read", () => import("../usage/UsagePage")),
+          page("billing", "billing:read", () => import("../billing/BillingPage")),
           page("members", "members", () => import("../members/MembersPage")),
           page("audit", "audit:read", () => import("../audit/AuditPage")),
           page("playground", "inference", () => import("../playground/PlaygroundPage")),
@@ -48,6 +49,7 @@ export const router = createBrowserRouter([
         ErrorBoundary: PageFailed,
         children: [
           { path: "tenants", lazy: () => import("../operator/TenantsPage") },
+          { path: "discrepancies", lazy: () => import("../discrepancies/DiscrepanciesPage") },
           { path: "people", lazy: () => import("../operator/PeoplePage") },
         ],
       },

@@ -1,0 +1,49 @@
+import { Stack, Title } from "@mantine/core";
+import { IconFileInvoice } from "@tabler/icons-react";
+import { EmptyState } from "../shared/EmptyState";
+import { ErrorState } from "../shared/ErrorState";
+import { LoadingCards } from "../shared/LoadingCards";
+import { PageHeader } from "../shared/PageHeader";
+import { BalanceCards } from "./BalanceCards";
+import { InvoiceTable } from "./InvoiceTable";
+import { useInvoices } from "./queries";
+
+export function Component() {
+  return (
+    <>
+      <PageHeader title="Billing">
+        What this period has cost so far, what is owed, and the invoice of every period that is
+        over.
+      </PageHeader>
+      <Stack gap="lg">
+        <BalanceCards />
+        <Stack gap="xs">
+          <Title order={2}>Invoices</Title>
+          <Invoices />
+        </Stack>
+      </Stack>
+    </>
+  );
+}
+
+function Invoices() {
+  const invoices = useInvoices();
+  if (invoices.isPending) return <LoadingCards height={48} />;
+  if (invoices.isError) {
+    return (
+      <ErrorState
+        error={invoices.error}
+        what="The invoices could not be read"
+        onRetry={() => invoices.refetch()}
+      />
+    );
+  }
+  if (invoices.data.length === 0) {
+    return (
+      <EmptyState icon={IconFileInvoice} title="No invoice yet">
+        The first one comes by itself when the first period is over.
+      </EmptyState>
+    );
+  }
+  return <InvoiceTable invoices={invoices.data} />;
+}

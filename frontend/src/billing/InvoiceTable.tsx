@@ -1,0 +1,96 @@
+import { Badge, Button, Card, Group, Table, VisuallyHidden } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconDownload } from "@tabler/icons-react";
+import type { Invoice } from "../api/types";
+import { notifyFailed } from "../shared/confirm";
+import { formatMoney } from "../shared/money";
+import { formatDate } from "../shared/time";
+import { InvoiceModal } from "./InvoiceModal";
+import { useInvoicePdf } from "./queries";
+
+const COLORS: Record<Invoice["state"], string> = { open: "veneer", overdue: "red", paid: "gray" };
+
+export function InvoiceTable({ invoices }: { invoices: Invoice[] }) {
+  return (
+    <Card withBorder padding={0}>
+      <Table.ScrollContainer minWidth={760}>
+        <Table verticalSpacing="sm" horizontalSpacing="md" fz="sm">
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Number</Table.Th>
+              <Table.Th>Period</Table.Th>
+              <Table.Th ta="right">Total</Table.Th>
+              <Table.Th ta="right">Open</Table.Th>
+              <Table.Th>Due</Table.Th>
+              <Table.Th>State</Table.Th>
+              <Table.Th>
+                <VisuallyHidden>Actions</VisuallyHidden>
+              </Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {invoices.map((invoice) => (
+              <InvoiceRow key={invoice.id} invoice={invoice} />
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+    </Card>
+  );
+}
+
+function InvoiceRow({ invoice }: { invoice: Invoice }) {
+  const [opened, view] = useDisclosure(false);
+  return (
+    <Table.Tr>
+      <Table.Td fw={600}>{invoice.number}</Table.Td>
+      <Table.Td>{`${formatDate(invoice.period_start)} – ${formatDate(invoice.period_end)}`}</Table.Td>
+      <Table.Td ta="right" className="figures">
+        {formatMoney(invoice.total)}
+      </Table.Td>
+      <Table.Td ta="right" className="figures">
+        {formatMoney(invoice.open)}
+      </Table.Td>
+      <Table.Td>{formatDate(invoice.due_on)}</Table.Td>
+      <Table.Td>
+        <Badge variant="light" color={COLORS[invoice.state]} tt="none">
+          {invoice.state}
+        </Badge>
+      </Table.Td>
+      <Table.Td>
+        <Group gap="xs" justify="flex-end" wrap="nowrap">
+          <Button
+            size="compact-sm"
+            variant="default"
+            onClick={view.open}
+            aria-label={`Show ${invoice.number}`}
+          >
+            Show
+          </Button>
+          <PdfButton invoice={invoice} />
+        </Group>
+        {opened && <InvoiceModal invoice={invoice} onClose={view.close} />}
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+function PdfButton({ invoice }: { invoice: Invoice }) {
+  const pdf = useInvoicePdf();
+  const save = () =>
+    pdf.mutate(invoice, {
+      onError: (error) => notifyFailed(`${invoice.number} was not saved`, error),
+    });
+  return (
+    <Button
+      size="compact-sm"
+      variant="default"
+      leftSection={<IconDownload size={14} aria-hidden />}
+      onClick={save}
+      loading={pdf.isPending}
+      aria-label={`Save ${invoice.number} as PDF`}
+    >
+      PDF
+    </Button>
+  );
+}
