@@ -39,7 +39,10 @@ class Patterns:
 
     def first(self, name: str) -> str | None:
         """The first key that matches the module `name` as PEFT would."""
-        return next((key for key, matches in self._matchers if matches(name, self._fuel)), None)
+        try:
+            return next((key for key, matches in self._matchers if matches(name, self._fuel)), None)
+        except RecursionError as error:
+            raise PatternError("it is nested too deep") from error
 
 
 class _Fuel:
@@ -61,12 +64,12 @@ def _matcher(key: str) -> Callable[[str, _Fuel], bool]:
         return lambda name, fuel: compiled.match(name) is not None
     try:
         tree = _parser.parse(whole)
+        items = list(tree)
+        _check(items)
     except (re.error, RecursionError, OverflowError) as error:
         raise PatternError(str(error)) from error
     if tree.state.flags & ~re.UNICODE:
         raise PatternError("it sets flags")
-    items = list(tree)
-    _check(items)
     return lambda name, fuel: bool(_walk(items, name, frozenset((0,)), fuel))
 
 

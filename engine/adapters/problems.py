@@ -34,7 +34,7 @@ class AdapterRefused(Exception):
 
 def shown(value: object) -> str:
     """A stranger's value, made fit for a message: printable and bounded."""
-    text = value if isinstance(value, str) and value.isprintable() else repr(value)
+    text = value if isinstance(value, str) and value and value.isprintable() else repr(value)
     return text if len(text) <= _SHOWN_CHARS else f"{text[: _SHOWN_CHARS - 1]}…"
 
 
