@@ -3,11 +3,16 @@
 from typing import Final
 
 CHECKS: Final = {
-    "each quota's spent and held are the sums of its holds": """
-SELECT count(*) AS checked, count(*) FILTER (WHERE quota.spent <> used.spent OR quota.held <> used.held) AS broken
+    "each quota's spent, held, running and tokens of the day are the sums of its holds": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE quota.spent <> used.spent OR quota.held <> used.held
+    OR quota.running <> used.running OR quota.day_tokens <> used.day_tokens
+) AS broken
 FROM quotas_quota quota CROSS JOIN LATERAL (
     SELECT coalesce(sum(settled_amount) FILTER (WHERE settled_at >= quota.period_start), 0) AS spent,
-        coalesce(sum(amount) FILTER (WHERE state = 'open'), 0) AS held
+        coalesce(sum(amount) FILTER (WHERE state = 'open'), 0) AS held,
+        count(*) FILTER (WHERE state = 'open') AS running,
+        coalesce(sum(coalesce(settled_tokens, CASE state WHEN 'released' THEN 0 ELSE tokens END))
+            FILTER (WHERE created_at >= quota.day_start), 0) AS day_tokens
     FROM quotas_hold hold
     WHERE hold.tenant_id = quota.tenant_id AND (quota.key_id IS NULL OR hold.key_id = quota.key_id)
 ) used

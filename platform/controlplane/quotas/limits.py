@@ -22,6 +22,7 @@ class LimitSet:
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
+    tokens_per_day: int | None = None
     concurrency: int | None = None
     period: Period = Period.MONTH
     budget: Decimal | None = None
@@ -33,6 +34,7 @@ class LimitChanges(TypedDict, total=False):
 
     requests_per_minute: int | None
     tokens_per_minute: int | None
+    tokens_per_day: int | None
     concurrency: int | None
     period: Period
     budget: Decimal | None

@@ -45,6 +45,8 @@ class Quota(models.Model):
 
     request_credit, token_credit: the rate buckets in units times seconds, so that refilling is exact: a minute's
     worth is 60 x the limit, a request costs 60, a second earns the limit. Null is full. As of `credited_at`.
+    running: open holds. day_tokens: of the requests that came on the day (UTC) which began at `day_start`: what they
+    used, or may yet use.
     budget: dollars for `period`, which began at `period_start`. spent: settled in it. held: in open holds.
     excess: how far spent + held may lie above the budget, because usage was booked after its hold had expired or
     because the budget was lowered below what was used. Zero in ordinary running.
@@ -56,10 +58,14 @@ class Quota(models.Model):
     key = models.ForeignKey(ApiKey, null=True, on_delete=models.PROTECT, related_name="+")
     requests_per_minute = models.PositiveIntegerField(null=True)
     tokens_per_minute = models.PositiveBigIntegerField(null=True)
+    tokens_per_day = models.PositiveBigIntegerField(null=True)
     concurrency = models.PositiveIntegerField(null=True)
     request_credit = models.DecimalField(max_digits=24, decimal_places=6, null=True)
     token_credit = models.DecimalField(max_digits=24, decimal_places=6, null=True)
     credited_at = models.DateTimeField(db_default=Now())
+    running = models.PositiveIntegerField(db_default=0)
+    day_tokens = models.PositiveBigIntegerField(db_default=0)
+    day_start = models.DateTimeField(db_default=Now())
     period = models.CharField(max_length=8, choices=Period, db_default=Period.MONTH)
     budget = _money(null=True)
     period_start = models.DateTimeField(db_default=Now())

@@ -13,10 +13,12 @@ from tenants.sql import Plan, Query, Row
 
 @dataclass(frozen=True)
 class QuotaState:
-    """One level now. None in a limit: there is none. spent, held: dollars since period_start (None: never used)."""
+    """One level now. None in a limit: there is none. spent, held: dollars since period_start (None: never used).
+    day_tokens: used today (UTC), or held. running: requests that hold something."""
 
     requests_per_minute: int | None
     tokens_per_minute: int | None
+    tokens_per_day: int | None
     concurrency: int | None
     period: str
     budget: Decimal | None
@@ -25,6 +27,8 @@ class QuotaState:
     excess: Decimal
     tenant_weight: Decimal
     period_start: datetime | None
+    day_tokens: int
+    running: int
     limits: Limits
 
 
@@ -43,7 +47,10 @@ class HoldRecord:
     context: dict[str, Any]
 
 
-_UNLIMITED = QuotaState(None, None, None, "month", None, Decimal(0), Decimal(0), Decimal(0), Decimal(1), None, Limits())
+_NOTHING = Decimal(0)
+_UNLIMITED = QuotaState(
+    None, None, None, None, "month", None, _NOTHING, _NOTHING, _NOTHING, Decimal(1), None, 0, 0, Limits()
+)
 
 
 def quota_state(*, tenant_id: str, key_id: str | None = None) -> Plan[QuotaState]:

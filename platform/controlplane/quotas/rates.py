@@ -66,7 +66,8 @@ def _meter(limit: int, credit: Decimal) -> Meter:
 def wait_seconds(row: Row, *, tokens: int) -> Decimal:
     """Seconds until this level has room for one more request of `tokens`; 0 where it has room now."""
     for_request = _wait(row["requests_per_minute"], row["request_credit"], 1)
-    return max(for_request, _wait(row["tokens_per_minute"], row["token_credit"], tokens))
+    for_tokens = _wait(row["tokens_per_minute"], row["token_credit"], tokens)
+    return max(for_request, for_tokens, _wait_for_day(row, tokens))
 
 
 def _wait(limit: int | None, credit: Decimal, cost: int) -> Decimal:
@@ -75,6 +76,24 @@ def _wait(limit: int | None, credit: Decimal, cost: int) -> Decimal:
     return max(Decimal(0), (SECONDS_PER_MINUTE * cost - credit) / limit)
 
 
-def never_fits(row: Row, *, tokens: int) -> bool:
-    """A request that wants more than a minute's tokens would wait for ever."""
-    return row["tokens_per_minute"] is not None and tokens > row["tokens_per_minute"]
+def _wait_for_day(row: Row, tokens: int) -> Decimal:
+    limit, ends_in = row["tokens_per_day"], Decimal(row["day_ends_in"])
+    return Decimal(0) if limit is None or row["day_tokens"] + tokens <= limit else ends_in
+
+
+def reached(row: Row, *, tokens: int) -> str:
+    """The limit that makes a request of `tokens` wait longest, as a part of a sentence."""
+    if _wait_for_day(row, tokens):
+        return f"{row['tokens_per_day']} tokens a day (UTC)"
+    if row["requests_per_minute"] is not None and row["request_credit"] < SECONDS_PER_MINUTE:
+        return f"{row['requests_per_minute']} requests a minute"
+    return f"{row['tokens_per_minute']} tokens a minute"
+
+
+def never_fits(row: Row, *, tokens: int) -> str | None:
+    """The token limit that is smaller than the one request: it would wait for ever."""
+    for span in ("minute", "day"):
+        limit = row[f"tokens_per_{span}"]
+        if limit is not None and tokens > limit:
+            return span
+    return None

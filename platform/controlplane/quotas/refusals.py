@@ -3,7 +3,7 @@
 from decimal import ROUND_CEILING, Decimal
 
 from controlplane.errors import ApiError, Conflict, InsufficientFunds, RateLimited
-from controlplane.quotas.rates import limits_of, never_fits, wait_seconds
+from controlplane.quotas.rates import limits_of, never_fits, reached, wait_seconds
 from tenants.sql import Row
 
 
@@ -24,10 +24,8 @@ def rate_refusal(rows: list[Row], *, tokens: int) -> RateLimited | None:
         return None
     row = max(rows, key=lambda each: wait_seconds(each, tokens=tokens))
     seconds = int(wait.to_integral_value(ROUND_CEILING))
-    by_requests = row["requests_per_minute"] is not None and row["request_credit"] < 60
-    limit = f"{row['requests_per_minute']} requests" if by_requests else f"{row['tokens_per_minute']} tokens"
     return RateLimited(
-        f"Rate limit of {level_name(row)} reached: {limit} a minute. Try again in {seconds} s.",
+        f"Rate limit of {level_name(row)} reached: {reached(row, tokens=tokens)}. Try again in {seconds} s.",
         headers={
             **limits_of(rows).headers(),
             "Retry-After": str(seconds),
@@ -37,16 +35,28 @@ def rate_refusal(rows: list[Row], *, tokens: int) -> RateLimited | None:
 
 
 def _never(row: Row, tokens: int) -> RateLimited:
+    span = never_fits(row, tokens=tokens)
     return RateLimited(
         f"This request may use {tokens} tokens (prompt and max_tokens), but {level_name(row)} is limited to "
-        f"{row['tokens_per_minute']} a minute: shorten the prompt or lower max_tokens.",
+        f"{row[f'tokens_per_{span}']} a {span}: shorten the prompt or lower max_tokens.",
         param="max_tokens",
-        code="tokens_per_minute_exceeded",
+        code=f"tokens_per_{span}_exceeded",
         headers={**limits_of([row]).headers(), "x-should-retry": "false"},
     )
 
 
-def concurrency_refusal(row: Row) -> RateLimited:
+def room_refusal(levels: list[Row], amount: Decimal) -> ApiError | None:
+    """None where every level has room for `amount` and for one more request beside those that run."""
+    for row in levels:
+        if row["budget"] is not None and row["spent"] + row["held"] + amount > row["budget"]:
+            return _budget_refusal(row, amount)
+    for row in levels:
+        if row["concurrency"] is not None and row["running"] >= row["concurrency"]:
+            return _concurrency_refusal(row)
+    return None
+
+
+def _concurrency_refusal(row: Row) -> RateLimited:
     """A slot is free when one of the running requests ends, which nobody can date: come back in a second."""
     return RateLimited(
         f"{level_name(row).capitalize()} already runs {row['concurrency']} requests, as many as it may at once. "
@@ -56,7 +66,7 @@ def concurrency_refusal(row: Row) -> RateLimited:
     )
 
 
-def budget_refusal(row: Row, amount: Decimal) -> InsufficientFunds:
+def _budget_refusal(row: Row, amount: Decimal) -> InsufficientFunds:
     period = "monthly budget" if row["period"] == "month" else "budget"
     return InsufficientFunds(
         f"The {period} of {level_name(row)} does not cover this request: of ${row['budget'].normalize():f}, "

@@ -11,7 +11,7 @@ from typing import Any
 
 from controlplane.quotas import statements as sql
 from controlplane.quotas.rates import Limits, limits_of
-from controlplane.quotas.refusals import budget_refusal, concurrency_refusal, rate_refusal, reused_id
+from controlplane.quotas.refusals import rate_refusal, reused_id, room_refusal
 from tenants.sql import Plan, Query, Row, run_sync
 
 
@@ -44,52 +44,30 @@ def reserve(
     assert amount.is_finite(), amount
     assert amount >= 0, amount
     assert tokens >= 0, tokens
-    need = {"tenant": tenant_id, "key": key_id, "tokens": tokens, "amount": amount}
-    rows = []
-    for level in sql.LEVELS:
-        row = yield from _take(level, need)
-        if row is not None:
-            rows.append(row)
-    yield from _check_concurrency(rows, need)
-    hold = {**need, "request_id": request_id, "ttl": ttl_seconds, "context": json.dumps(context or {})}
-    if not (yield Query(sql.OPEN_HOLD, hold)):
-        raise reused_id(request_id)
-    return limits_of(rows)
-
-
-def _take(level: str, need: dict[str, Any]) -> Plan[Row | None]:
-    """Take from one level, or raise the reason. None where the level has no limits."""
-    taken = yield Query(sql.TAKE[level], need)
-    if taken:
-        return taken[0]
-    if level == "tenant":
-        yield Query(sql.ADD_TENANT_ROW, need)
-    found = yield Query(sql.LOCK[level], need)
-    if not found:
-        return None
-    row = found[0]
-    levels = [row]
-    if level == "tenant":
-        levels += yield Query(sql.LOOK["key"], need)
-    if refusal := rate_refusal(levels, tokens=need["tokens"]):
-        raise refusal
-    if row["budget"] is not None and row["spent"] + row["held"] + need["amount"] > row["budget"]:
-        yield from expire_tenant_holds(tenant_id=need["tenant"])
-    taken = yield Query(sql.TAKE[level], need)
+    hold = {
+        "tenant": tenant_id, "key": key_id, "tokens": tokens, "amount": amount, "request_id": request_id,
+        "ttl": ttl_seconds, "context": json.dumps(context or {}),
+    }  # fmt: skip
+    taken = yield Query(sql.TAKE, hold)
     if not taken:
-        [row] = yield Query(sql.LOOK[level], need)
-        raise budget_refusal(row, need["amount"])
-    return taken[0]
+        taken = yield from _take_after_all(hold)
+    return limits_of(taken)
 
 
-def _check_concurrency(rows: list[Row], need: dict[str, Any]) -> Plan[None]:
-    limited = [row for row in rows if row["concurrency"] is not None]
-    if not limited:
-        return
-    [running] = yield Query(sql.COUNT_OPEN, need)
-    for row in limited:
-        if running["key" if row["key_id"] else "tenant"] >= row["concurrency"]:
-            raise concurrency_refusal(row)
+def _take_after_all(hold: dict[str, Any]) -> Plan[list[Row]]:
+    """There was no room at first sight: for a tenant's first request ever, or because what dead requests hold stands in
+    the way. Raises the reason where there is none after all."""
+    yield Query(sql.ADD_TENANT_ROW, hold)
+    levels = yield Query(sql.LOCK, hold)
+    if refusal := rate_refusal(levels, tokens=hold["tokens"]):
+        raise refusal
+    if room_refusal(levels, hold["amount"]):
+        yield from expire_tenant_holds(tenant_id=hold["tenant"])
+    taken = yield Query(sql.TAKE, hold)
+    if not taken:
+        levels = yield Query(sql.LOCK, hold)
+        raise room_refusal(levels, hold["amount"]) or reused_id(hold["request_id"])
+    return taken
 
 
 def settle_hold(*, request_id: str, amount: Decimal, tokens: int) -> Plan[Settlement]:
@@ -101,26 +79,15 @@ def settle_hold(*, request_id: str, amount: Decimal, tokens: int) -> Plan[Settle
     """
     assert amount.is_finite(), amount
     assert amount >= 0, amount
-    hold = yield from _lock_hold(request_id)
-    if hold is None or hold["settled_amount"] is not None:
+    ended = yield Query(sql.SETTLE, {"request_id": request_id, "amount": amount, "tokens": tokens})
+    if not ended:
         return Settlement.NOTHING
-    is_open = hold["state"] == "open"
-    spent = min(amount, hold["amount"])
-    unused = max(0, hold["tokens"] - tokens) if is_open else 0
-    periods = yield from _book(hold, spent=spent, freed=hold["amount"] if is_open else Decimal(0), unused_tokens=unused)
-    end = {"request_id": request_id, "spent": spent, "tokens": tokens, "not_before": max(periods, default=None)}
-    yield Query(sql.SETTLE_HOLD, end)
-    return Settlement.SETTLED if is_open else Settlement.LATE
+    return Settlement.LATE if ended[0]["late"] else Settlement.SETTLED
 
 
 def release_hold(*, request_id: str) -> Plan[bool]:
     """End a hold whose request never ran; everything goes back. True if this call ended it."""
-    hold = yield from _lock_hold(request_id)
-    if hold is None or hold["state"] != "open":
-        return False
-    yield from _book(hold, spent=Decimal(0), freed=hold["amount"], unused_tokens=hold["tokens"])
-    yield Query(sql.RELEASE_HOLD, {"request_id": request_id})
-    return True
+    return bool((yield Query(sql.RELEASE, {"request_id": request_id})))
 
 
 def renew_holds(*, request_ids: list[str], ttl_seconds: int) -> Plan[int]:
@@ -143,27 +110,7 @@ def expire_tenant_holds(*, tenant_id: str) -> Plan[int]:
 
 def _give_back(level: str, tenant_id: str, key_id: str, holds: list[Row]) -> Plan[None]:
     freed = sum((hold["amount"] for hold in holds), Decimal(0))
-    # No tokens: a hold lives longer than the minute in which the token bucket has refilled by itself.
-    yield Query(sql.BOOK[level], {"tenant": tenant_id, "key": key_id, "spent": 0, "freed": freed, "unused_tokens": 0})
-
-
-def _lock_hold(request_id: str) -> Plan[Row | None]:
-    """The hold, locked behind its tenant's quota. None where it is missing or settled."""
-    if not (yield Query(sql.LOCK_TENANT_OF_HOLD, {"request_id": request_id})):
-        return None
-    rows = yield Query(sql.LOCK_HOLD, {"request_id": request_id})
-    return rows[0] if rows else None
-
-
-def _book(hold: Row, *, spent: Decimal, freed: Decimal, unused_tokens: int) -> Plan[list[Any]]:
-    """Move a hold's money on every level; returns the starts of the periods that it was booked in."""
-    whose = {"tenant": hold["tenant_id"], "key": hold["key_id"]}
-    change = {**whose, "spent": spent, "freed": freed, "unused_tokens": unused_tokens}
-    periods = []
-    for level in sql.LEVELS:
-        rows = yield Query(sql.BOOK[level], change)
-        periods += [row["period_start"] for row in rows]
-    return periods
+    yield Query(sql.GIVE_BACK[level], {"tenant": tenant_id, "key": key_id, "freed": freed, "ended": len(holds)})
 
 
 def expire_holds() -> int:
