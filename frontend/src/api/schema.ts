@@ -4,6 +4,56 @@
  */
 
 export interface paths {
+    "/api/v1/account/passkeys": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description From now on signing in takes it, or a code. Every other session ends. */
+        post: operations["account_passkeys_add"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/account/passkeys/{passkey_id}/remove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["account_passkeys_remove"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/account/passkeys/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description What to ask the browser for. */
+        post: operations["account_passkeys_start"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/account/password": {
         parameters: {
             query?: never;
@@ -55,6 +105,39 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/account/recovery-codes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Ten new ones. Those before are good no more. */
+        post: operations["account_recovery_codes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/account/second-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["account_second_factor"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/account/sessions": {
         parameters: {
             query?: never;
@@ -99,6 +182,56 @@ export interface paths {
         put?: never;
         /** @description Every session of yours but this one. */
         post: operations["account_end_other_sessions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/account/totp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description A secret for an app; nothing is asked of you before its first code was right. */
+        post: operations["account_totp_start"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/account/totp/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description From now on signing in takes a code. Every other session ends. */
+        post: operations["account_totp_confirm"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/account/totp/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post: operations["account_totp_end"];
         delete?: never;
         options?: never;
         head?: never;
@@ -598,6 +731,26 @@ export interface paths {
         patch: operations["operator_people_change"];
         trace?: never;
     };
+    "/api/v1/operator/people/{user_id}/forget-factors": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description For somebody who has lost every second factor, once you know that it is them: the password alone lets them
+         *     in, and every session of theirs ends.
+         */
+        post: operations["operator_people_forget_factors"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operator/people/{user_id}/reset-link": {
         parameters: {
             query?: never;
@@ -846,9 +999,65 @@ export interface paths {
         };
         get: operations["session_get"];
         put?: never;
-        /** @description A session cookie and a new CSRF cookie. One answer for an unknown account and for a wrong password. */
+        /**
+         * @description A session cookie and a new CSRF cookie. One answer for an unknown account and for a wrong password.
+         *
+         *     401 `second_factor_required` is half the way: its `factors` say whether `session/code` or `session/passkey` is
+         *     next.
+         */
         post: operations["session_sign_in"];
         delete: operations["session_sign_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/code": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description A code is good once. Too many wrong ones lock the account's second step, from anywhere. */
+        post: operations["session_code"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/passkey": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description What was asked is good for one answer. */
+        post: operations["session_passkey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/passkey/start": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Nobody is signed in yet. What is secret travels in the body: an address is kept by logs. */
+        post: operations["session_passkey_start"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -879,6 +1088,24 @@ export interface paths {
         };
         get: operations["statements_get"];
         put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant/second-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Whether the tenant asks a second factor of all its members. */
+        get: operations["tenant_second_factor"];
+        /** @description Members without one are told to set it up, and can do nothing else in the tenant. By an owner. */
+        put: operations["tenant_second_factor_set"];
         post?: never;
         delete?: never;
         options?: never;
@@ -1002,6 +1229,12 @@ export interface components {
          * @enum {string}
          */
         AdapterShapeStateEnum: "empty" | "uploading" | "checking" | "ready" | "rejected";
+        AddPasskeyRequest: {
+            name: string;
+            credential: {
+                [key: string]: unknown;
+            };
+        };
         /**
          * @description minimum_fee (dollars) and included_tokens: per period. tier_mode: with `graduated`, a tier's discount is on the
          *     dollars within it; with `volume`, that of the tier that is reached is on all of them.
@@ -1058,6 +1291,12 @@ export interface components {
             owed: string;
             credit: string;
         };
+        /**
+         * @description * `tenant_suspended` - tenant_suspended
+         *     * `second_factor_needed` - second_factor_needed
+         * @enum {string}
+         */
+        BarredEnum: "tenant_suspended" | "second_factor_needed";
         BaseModel: {
             name: string;
             /** @description tokens; null while the model is not there */
@@ -1100,6 +1339,9 @@ export interface components {
         ClosePeriodRequest: {
             /** Format: date-time */
             until?: string;
+        };
+        ConfirmTotpRequest: {
+            code: string;
         };
         CreateTenantRequest: {
             slug: string;
@@ -1156,6 +1398,12 @@ export interface components {
             type: string;
             param: string | null;
             code: string | null;
+        };
+        FactorsShape: {
+            /** @description an app's codes are on */
+            totp: boolean;
+            passkeys: components["schemas"]["PasskeyShape"][];
+            recovery_codes_left: number;
         };
         /**
          * @description total = subtotal + tax. open: what is still asked for; below zero where too much was paid.
@@ -1434,11 +1682,28 @@ export interface components {
         Membership: {
             tenant: components["schemas"]["TenantName"];
             role: components["schemas"]["RoleEnum"];
+            /**
+             * @description why nothing can be done in this tenant; null where it can
+             *
+             *     * `tenant_suspended` - tenant_suspended
+             *     * `second_factor_needed` - second_factor_needed
+             */
+            barred: (components["schemas"]["BarredEnum"] | components["schemas"]["NullEnum"]) | null;
         };
         NewPasswordRequest: {
             token: string;
             password: string;
         };
+        NewTotp: {
+            /** @description base32, to type into an app */
+            secret: string;
+            /** @description `otpauth://...` */
+            uri: string;
+            /** @description the same, as the `data:` URI of an SVG */
+            qr: string;
+        };
+        /** @enum {unknown} */
+        NullEnum: null;
         /** @description cached_tokens is a part of prompt_tokens. amount: what the tenant pays. cost: what the device's time cost. */
         NumbersShape: {
             requests: number;
@@ -1482,10 +1747,24 @@ export interface components {
             data: components["schemas"]["PriceShape"][];
             next: string | null;
         };
+        OptionsShape: {
+            /** @description for the browser's `PublicKeyCredential.parse...OptionsFromJSON()` */
+            options: {
+                [key: string]: unknown;
+            };
+        };
         PartyShape: {
             name: string;
             address: string;
             tax_id: string;
+        };
+        PasskeyShape: {
+            id: string;
+            name: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            used_at: string | null;
         };
         /** @description What is left out stays as it is. */
         PatchedChangeBillingProfileRequest: {
@@ -1587,6 +1866,10 @@ export interface components {
             found: string;
             expected: string;
             remedy: string;
+        };
+        RecoveryCodesShape: {
+            /** @description shown here and never again; empty where you have some already */
+            recovery_codes: string[];
         };
         /** @description trial: the engine's, once it has tried the adapter. */
         ReportShape: {
@@ -1707,6 +1990,15 @@ export interface components {
             adapter_id?: string | null;
             /** Format: date-time */
             effective_from?: string | null;
+        };
+        SignInCodeRequest: {
+            /** @description of an app, or a recovery code */
+            code: string;
+        };
+        SignInPasskeyRequest: {
+            credential: {
+                [key: string]: unknown;
+            };
         };
         SignInRequest: {
             email: string;
@@ -1837,6 +2129,12 @@ export interface components {
             data: components["schemas"]["TenantShape"][];
             next: string | null;
         };
+        TenantSecondFactor: {
+            is_required: boolean;
+        };
+        TenantSecondFactorRequest: {
+            is_required: boolean;
+        };
         TenantShape: {
             id: string;
             slug: string;
@@ -1914,6 +2212,10 @@ export interface components {
          * @enum {string}
          */
         VersionShapeStateEnum: "uploading" | "checking" | "ready" | "rejected";
+        /** @description What guards the account is changed by whoever knows its password. */
+        WithPasswordRequest: {
+            password: string;
+        };
     };
     responses: never;
     parameters: never;
@@ -1923,6 +2225,156 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    account_passkeys_add: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AddPasskeyRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodesShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    account_passkeys_remove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                passkey_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WithPasswordRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    account_passkeys_start: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WithPasswordRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OptionsShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     account_change_password: {
         parameters: {
             query?: never;
@@ -2053,6 +2505,80 @@ export interface operations {
             };
         };
     };
+    account_recovery_codes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WithPasswordRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodesShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    account_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FactorsShape"];
+                };
+            };
+        };
+    };
     account_sessions: {
         parameters: {
             query?: {
@@ -2120,6 +2646,154 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EndedSessions"];
+                };
+            };
+        };
+    };
+    account_totp_start: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WithPasswordRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewTotp"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    account_totp_confirm: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConfirmTotpRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodesShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    account_totp_end: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WithPasswordRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };
@@ -3386,6 +4060,34 @@ export interface operations {
             };
         };
     };
+    operator_people_forget_factors: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     operator_people_reset_link: {
         parameters: {
             query?: never;
@@ -4183,6 +4885,135 @@ export interface operations {
             };
         };
     };
+    session_code: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignInCodeRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    session_passkey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SignInPasskeyRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    session_passkey_start: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OptionsShape"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     statements_list: {
         parameters: {
             query?: {
@@ -4227,6 +5058,72 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tenant_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantSecondFactor"];
+                };
+            };
+        };
+    };
+    tenant_second_factor_set: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TenantSecondFactorRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantSecondFactor"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from controlplane.billing.rates import rates
+
 # Zones with half hours, with days that were skipped, and with changes of thirty minutes.
 _ZONES = ("UTC", "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Apia", "America/St_Johns", "America/New_York")
 
@@ -21,6 +23,9 @@ SELECT count(*) AS checked, count(*) FILTER (WHERE
     (SELECT coalesce(sum(amount), 0) FROM billing_ledgerentry WHERE account_id = tenant.id || ':receivable')
     <> (SELECT coalesce(sum(amount), 0) FROM billing_usageevent WHERE tenant_id = tenant.id)
      - (SELECT coalesce(sum(credit_used), 0) FROM billing_statement WHERE tenant_id = tenant.id)
+     + (SELECT coalesce(sum(line.amount), 0) FROM billing_statementline line
+        JOIN billing_statement statement ON statement.id = line.statement_id
+        WHERE statement.tenant_id = tenant.id AND line.kind NOT IN ('usage', 'late'))
      + (SELECT coalesce(sum(tax), 0) FROM billing_invoice WHERE tenant_id = tenant.id)
      + (SELECT coalesce(sum(CASE kind WHEN 'refund' THEN amount ELSE -amount END), 0) FROM billing_invoiceentry
         WHERE tenant_id = tenant.id)
@@ -51,16 +56,21 @@ FROM billing_usageevent event FULL JOIN (SELECT * FROM billing_ledgertransaction
 SELECT count(*) AS checked, count(*) FILTER (WHERE cached_tokens NOT BETWEEN 0 AND prompt_tokens) AS broken
 FROM billing_usageevent
 """,
-    "each charge is its tokens at the pinned price, computed anew": """
-SELECT count(*) AS checked, count(*) FILTER (WHERE event.amount <> 0.000001 * (
-    (event.prompt_tokens - event.cached_tokens) * price.input + event.cached_tokens * price.cached_input
-    + event.completion_tokens * price.output)
-) AS broken FROM billing_usageevent event JOIN billing_price price ON price.id = event.price_id
-""",
+    "each charge is its tokens at the pinned price, computed anew": f"""
+SELECT count(*) AS checked, count(*) FILTER (WHERE amount <> 0.000001 * (
+    (prompt_tokens - cached_tokens) * input + cached_tokens * cached_input + completion_tokens * output)
+) AS broken FROM (
+    SELECT event.amount, event.prompt_tokens, event.cached_tokens, event.completion_tokens,
+        {rates(adapter="event.adapter_id", batch="event.is_batch")}
+    FROM billing_usageevent event JOIN billing_price price ON price.id = event.price_id
+) priced
+""",  # noqa: S608  # constants only
     "each statement is the sum of its lines and of its events": """
 SELECT count(*) AS checked, count(*) FILTER (WHERE
     statement.total <> (SELECT coalesce(sum(amount), 0) FROM billing_statementline WHERE statement_id = statement.id)
-    OR statement.total <> (SELECT coalesce(sum(event.amount), 0) FROM billing_statementevent marked
+    OR (SELECT coalesce(sum(amount), 0) FROM billing_statementline
+        WHERE statement_id = statement.id AND kind IN ('usage', 'late'))
+    <> (SELECT coalesce(sum(event.amount), 0) FROM billing_statementevent marked
         JOIN billing_usageevent event ON event.id = marked.event_id WHERE marked.statement_id = statement.id)
     OR (SELECT coalesce(sum(requests), 0) FROM billing_statementline WHERE statement_id = statement.id)
         <> (SELECT count(*) FROM billing_statementevent WHERE statement_id = statement.id)

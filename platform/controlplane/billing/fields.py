@@ -17,6 +17,6 @@ def cents(**more: Any) -> "models.DecimalField[Any, Any]":
     return models.DecimalField(max_digits=18, decimal_places=CENT_DECIMALS, **more)
 
 
-def per_million() -> "models.DecimalField[Any, Any]":
+def per_million(**more: Any) -> "models.DecimalField[Any, Any]":
     """Dollars per million tokens."""
-    return models.DecimalField(max_digits=20, decimal_places=6)
+    return models.DecimalField(max_digits=20, decimal_places=6, **more)

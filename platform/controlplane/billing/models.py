@@ -10,6 +10,7 @@ from django.contrib.postgres.functions import TransactionNow
 from django.db import models
 from django.db.models.functions import Now
 
+from controlplane.billing.agreement_models import Agreement
 from controlplane.billing.fields import money, per_million
 from controlplane.billing.invoice_models import BillingProfile, Counter, EntryKind, Invoice, InvoiceEntry
 from tenants.ids import new_id
@@ -17,9 +18,9 @@ from tenants.models import ApiKey, Tenant
 from tenants.scope import TenantManager
 
 __all__ = [
-    "AccountKind", "BillingProfile", "Counter", "Discrepancy", "EngineRecord", "EntryKind", "Grant", "GrantKind",
-    "Invoice", "InvoiceEntry", "LedgerAccount", "LedgerEntry", "LedgerTransaction", "LineKind", "Price", "Statement",
-    "StatementEvent", "StatementLine", "UsageEvent",
+    "AccountKind", "Agreement", "BillingProfile", "Counter", "Discrepancy", "EngineRecord", "EntryKind", "Grant",
+    "GrantKind", "Invoice", "InvoiceEntry", "LedgerAccount", "LedgerEntry", "LedgerTransaction", "LineKind", "Price",
+    "Statement", "StatementEvent", "StatementLine", "UsageEvent",
 ]  # fmt: skip
 Check = models.CheckConstraint
 Q, F = models.Q, models.F
@@ -42,6 +43,9 @@ class Price(models.Model):
 
     Scope: a base model, narrowed to an adapter, a tenant, or both. Cached input never costs more than input, so that a
     hold taken before the prefix cache is asked covers the request.
+
+    adapter_surcharge: on top of each rate where the request names an adapter. batch_discount: percent off for batches.
+    `rates.rate` says what they come to.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=new_price_id, editable=False)
@@ -51,6 +55,8 @@ class Price(models.Model):
     input = per_million()
     cached_input = per_million()
     output = per_million()
+    adapter_surcharge = per_million(db_default=0)
+    batch_discount = models.PositiveSmallIntegerField(db_default=0)
     effective_from = models.DateTimeField(db_default=TransactionNow())
     effective_to = models.DateTimeField(null=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
@@ -64,6 +70,9 @@ class Price(models.Model):
                 name="one_price_per_start",
             ),
             Check(condition=Q(input__gte=0, cached_input__gte=0, output__gte=0), name="price_not_negative"),
+            Check(
+                condition=Q(adapter_surcharge__gte=0, batch_discount__lte=100), name="surcharge_and_discount_bounded"
+            ),
             Check(condition=Q(cached_input__lte=F("input")), name="cached_input_not_above_input"),
             Check(
                 condition=Q(effective_to=None) | Q(effective_to__gt=F("effective_from")), name="price_ends_after_start"
@@ -74,7 +83,8 @@ class Price(models.Model):
 class UsageEvent(models.Model):
     """One request's use, priced. started_at, finished_at: the engine's clock. booked_at: when it came into the books.
 
-    late: booked after its hold had ended. engine_position: its line in the engine's journal, where known at booking.
+    late: booked after its hold had ended. is_batch: priced with the batch discount. engine_position: its line in the
+    engine's journal, where known at booking.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -96,6 +106,7 @@ class UsageEvent(models.Model):
     finished_at = models.DateTimeField()
     booked_at = models.DateTimeField(db_default=Now(), editable=False)
     late = models.BooleanField(db_default=False)
+    is_batch = models.BooleanField(db_default=False)
     engine_position = models.BigIntegerField(null=True)
 
     objects = TenantManager["UsageEvent"]()
@@ -175,7 +186,7 @@ class LedgerTransaction(models.Model):
 
     id = models.CharField(primary_key=True, max_length=100)
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
-    kind = models.CharField(max_length=16)  # usage, grant, credit, tax, and those of InvoiceEntry
+    kind = models.CharField(max_length=16)  # usage, grant, credit, adjustment, tax, and those of InvoiceEntry
     booked_at = models.DateTimeField(db_default=Now(), editable=False)
 
     objects = TenantManager["LedgerTransaction"]()
@@ -243,21 +254,27 @@ class Statement(models.Model):
 
 
 class LineKind(models.TextChoices):
-    """usage: what ended in the period. late: what ended in an earlier one, but came into the books after its close."""
+    """usage: what ended in the period. late: what ended in an earlier one, but came into the books after its close.
+
+    allowance, tiers, minimum: what the tenant's agreement takes off or adds, see `terms`.
+    """
 
     USAGE = "usage"
     LATE = "late"
+    ALLOWANCE = "allowance"
+    TIERS = "tiers"
+    MINIMUM = "minimum"
 
 
 class StatementLine(models.Model):
-    """A statement's usage of one adapter (null: the base model) at one price."""
+    """A statement's usage of one adapter (null: the base model) at one price; or an adjustment, without a price."""
 
     id = models.BigAutoField(primary_key=True)
     statement = models.ForeignKey(Statement, on_delete=models.PROTECT, related_name="lines")
     kind = models.CharField(max_length=16, choices=LineKind, db_default=LineKind.USAGE)
     adapter_id = models.CharField(max_length=32, null=True)
     label = models.CharField(max_length=200)
-    price = models.ForeignKey(Price, on_delete=models.PROTECT, related_name="+")
+    price = models.ForeignKey(Price, null=True, on_delete=models.PROTECT, related_name="+")
     requests = models.PositiveBigIntegerField()
     prompt_tokens = models.PositiveBigIntegerField()
     cached_tokens = models.PositiveBigIntegerField()

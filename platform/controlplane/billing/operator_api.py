@@ -30,6 +30,7 @@ from tenants.models import Tenant
 from tenants.scope import tenant_scope
 
 MAX_GRANT = 10**9
+_RATES = ("input", "cached_input", "output", "adapter_surcharge", "batch_discount")
 
 
 class OperatorView(APIView):
@@ -51,12 +52,17 @@ def checked(serializer: serializers.Serializer[Any]) -> dict[str, Any]:
 
 class OperatorPricesApi(OperatorView):
     class Input(serializers.Serializer[Any]):
-        """Dollars per million tokens: $2.50 is 2.5. tenant_id and adapter_id narrow the price down."""
+        """Dollars per million tokens: $2.50 is 2.5. tenant_id and adapter_id narrow the price down.
+
+        adapter_surcharge: on top of each rate where the request runs an adapter. batch_discount: percent off batches.
+        """
 
         base_model = serializers.CharField(max_length=200)
         input = serializers.DecimalField(max_digits=20, decimal_places=6)
         cached_input = serializers.DecimalField(max_digits=20, decimal_places=6)
         output = serializers.DecimalField(max_digits=20, decimal_places=6)
+        adapter_surcharge = serializers.DecimalField(max_digits=20, decimal_places=6, required=False)
+        batch_discount = serializers.IntegerField(min_value=0, max_value=100, required=False)
         tenant_id = serializers.CharField(required=False, allow_null=True)
         adapter_id = serializers.RegexField(r"^adp_\w{1,28}$", required=False, allow_null=True)
         effective_from = serializers.DateTimeField(required=False, allow_null=True)
@@ -83,7 +89,7 @@ class OperatorPricesApi(OperatorView):
         found = checked(self.Input(data=request.data))
         price = set_price(
             base_model=found["base_model"],
-            rates=Rates(**{name: found[name] for name in ("input", "cached_input", "output")}),
+            rates=Rates(**{name: found[name] for name in _RATES if name in found}),
             tenant=tenant_named(found["tenant_id"]) if found.get("tenant_id") else None,
             adapter_id=found.get("adapter_id"),
             effective_from=found.get("effective_from"),

@@ -7,7 +7,8 @@ is its last one; a midnight that the zone skips is the first instant after it.
 import calendar
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
+from fractions import Fraction
 from zoneinfo import ZoneInfo
 
 DEFAULT_ANCHOR = date(2000, 1, 1)  # calendar months
@@ -44,3 +45,16 @@ class Calendar:
         while (end := self.start(n)) <= up_to:
             yield end
             n += 1
+
+    def periods_in(self, start: datetime, end: datetime) -> Fraction:
+        """How many periods [start, end) covers: a part of one, or several."""
+        found, n, at = Fraction(0), self.number(start), start
+        while at < end:
+            until = min(end, self.start(n + 1))
+            found += Fraction(_micros(until - at), _micros(self.start(n + 1) - self.start(n)))
+            n, at = n + 1, until
+        return found
+
+
+def _micros(span: timedelta) -> int:
+    return span // timedelta(microseconds=1)

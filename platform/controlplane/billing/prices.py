@@ -17,16 +17,22 @@ _PRICE_LOCK = 0x50524943  # one price is set at a time, so that periods line up
 
 @dataclass(frozen=True, kw_only=True)
 class Rates:
-    """Dollars per million tokens."""
+    """Dollars per million tokens; adapter_surcharge comes on top of each where an adapter runs. batch_discount: whole
+    percent."""
 
     input: Decimal
     cached_input: Decimal
     output: Decimal
+    adapter_surcharge: Decimal = Decimal(0)
+    batch_discount: int = 0
+
+    def dollars(self) -> dict[str, Decimal]:
+        return {name: value for name, value in asdict(self).items() if name != "batch_discount"}
 
 
 def check_rates(rates: Rates) -> None:
     """Raises InvalidRequest, naming the field, its value and the remedy."""
-    for name, value in asdict(rates).items():
+    for name, value in rates.dollars().items():
         if not value.is_finite() or value < 0:
             raise InvalidRequest(f"{name} is {value}: a price is 0 or more dollars per million tokens", param=name)
         if value > MAX_PRICE:
@@ -37,6 +43,10 @@ def check_rates(rates: Rates) -> None:
             )
         if value != round(value, PRICE_DECIMALS):
             raise InvalidRequest(f"{name} is {value}: use at most {PRICE_DECIMALS} decimals", param=name)
+    if not 0 <= rates.batch_discount <= 100:
+        raise InvalidRequest(
+            f"batch_discount is {rates.batch_discount}: it is a percentage from 0 to 100", param="batch_discount"
+        )
     if rates.cached_input > rates.input:
         raise InvalidRequest(
             f"cached_input is {rates.cached_input}, above input ({rates.input}): make it at most that",

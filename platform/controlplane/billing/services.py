@@ -7,33 +7,37 @@ from typing import Any, Final
 
 from controlplane.billing.ledger import CREDITED, post
 from controlplane.billing.pricing import PinnedPrice, amount_of
+from controlplane.billing.rates import rates
 from controlplane.errors import Unavailable
 from tenants.sql import Plan, Query, Row
 
 __all__ = ["PinnedPrice", "amount_of", "open_discrepancy", "price_by_id", "price_for", "record_usage"]
 log = logging.getLogger(__name__)
 
-_PRICE_FOR = """
-SELECT id, input, cached_input, output FROM billing_price
+_RATES = rates(adapter="%(adapter)s::text", batch="%(batch)s::boolean")
+_PRICE_FOR = f"""
+SELECT id, {_RATES} FROM billing_price price
 WHERE base_model = %(base_model)s
   AND (tenant_id IS NULL OR tenant_id = %(tenant)s) AND (adapter_id IS NULL OR adapter_id = %(adapter)s)
   AND effective_from <= now() AND (effective_to IS NULL OR effective_to > now())
 ORDER BY adapter_id IS NULL, tenant_id IS NULL LIMIT 1
-"""
-_PRICE_BY_ID = "SELECT id, input, cached_input, output FROM billing_price WHERE id = %(id)s"
+"""  # noqa: S608  # constants only
+_PRICE_BY_ID = f"SELECT id, {_RATES} FROM billing_price price WHERE id = %(id)s"  # noqa: S608
 _ADD_EVENT = """
 INSERT INTO billing_usageevent (
     request_id, tenant_id, key_id, adapter_id, adapter_version_id, model, base_model, price_id, prompt_tokens,
-    cached_tokens, completion_tokens, device_ns, amount, finish_reason, started_at, finished_at, late, engine_position)
+    cached_tokens, completion_tokens, device_ns, amount, finish_reason, started_at, finished_at, late, engine_position,
+    is_batch)
 VALUES (%(request_id)s, %(tenant_id)s, %(key_id)s, %(adapter_id)s, %(adapter_version_id)s, %(model)s, %(base_model)s,
     %(price_id)s, %(prompt_tokens)s, %(cached_tokens)s, %(completion_tokens)s, %(device_ns)s, %(amount)s,
-    %(finish_reason)s, %(started_at)s, %(finished_at)s, %(late)s, %(engine_position)s)
+    %(finish_reason)s, %(started_at)s, %(finished_at)s, %(late)s, %(engine_position)s,
+    %(is_batch)s)
 ON CONFLICT (request_id) DO NOTHING RETURNING id
 """
 # What two deliveries of one event must agree on. Clocks and reasons may differ between the door and the journal.
 _IDENTITY: Final = (
     "tenant_id", "key_id", "adapter_version_id", "price_id", "prompt_tokens", "cached_tokens", "completion_tokens",
-    "device_ns",
+    "device_ns", "is_batch",
 )  # fmt: skip
 _FIND_EVENT = f"SELECT {', '.join(_IDENTITY)} FROM billing_usageevent WHERE request_id = %(request_id)s"  # noqa: S608
 _OPEN_DISCREPANCY = """
@@ -42,12 +46,14 @@ ON CONFLICT (kind, request_id) WHERE resolved_at IS NULL DO NOTHING RETURNING id
 """
 
 
-def price_for(*, tenant_id: str, base_model: str, adapter_id: str | None) -> Plan[PinnedPrice]:
+def price_for(*, tenant_id: str, base_model: str, adapter_id: str | None, is_batch: bool = False) -> Plan[PinnedPrice]:
     """The most specific price in force now, by the database's clock: adapter and tenant, adapter, tenant, base model.
+    With an adapter's surcharge and a batch's discount in its rates.
 
     Raises Unavailable (code `price_missing`): what has no price is not served.
     """
-    rows = yield Query(_PRICE_FOR, {"base_model": base_model, "tenant": tenant_id, "adapter": adapter_id})
+    named = {"base_model": base_model, "tenant": tenant_id, "adapter": adapter_id, "batch": is_batch}
+    rows = yield Query(_PRICE_FOR, named)
     if not rows:
         raise Unavailable(
             f"{base_model} has no price in force, and nothing is served without one: an operator has to set it.",
@@ -56,9 +62,10 @@ def price_for(*, tenant_id: str, base_model: str, adapter_id: str | None) -> Pla
     return _price(rows[0])
 
 
-def price_by_id(price_id: str) -> Plan[PinnedPrice]:
-    """A price that was pinned before. KeyError for an id that never was one: prices are never deleted."""
-    rows = yield Query(_PRICE_BY_ID, {"id": price_id})
+def price_by_id(price_id: str, *, adapter_id: str | None = None, is_batch: bool = False) -> Plan[PinnedPrice]:
+    """A price that was pinned before, for the same kind of request. KeyError for an id that never was one: prices are
+    never deleted."""
+    rows = yield Query(_PRICE_BY_ID, {"id": price_id, "adapter": adapter_id, "batch": is_batch})
     if not rows:
         raise KeyError(price_id)
     return _price(rows[0])
@@ -87,6 +94,7 @@ def record_usage(
     finished_at: datetime,
     engine_position: int | None = None,
     late: bool = False,
+    is_batch: bool = False,
 ) -> Plan[bool]:
     """Book one request: its usage event and its ledger transaction, together. True if this call booked it.
 
@@ -94,7 +102,7 @@ def record_usage(
     that id leaves the books as they are and opens a discrepancy (kind `usage_conflict`).
     """
     event: dict[str, Any] = dict(locals())
-    price = yield from price_by_id(price_id)
+    price = yield from price_by_id(price_id, adapter_id=adapter_id, is_batch=is_batch)
     event["amount"] = amount_of(price, prompt=prompt_tokens, cached=cached_tokens, completion=completion_tokens)
     if not (yield Query(_ADD_EVENT, event)):
         yield from _compare(event)

@@ -5,7 +5,9 @@ from typing import Any
 from rest_framework import serializers
 
 from controlplane.billing.costing import money_text
-from controlplane.billing.models import Grant, Price, Statement, StatementLine
+from controlplane.billing.models import Grant, LineKind, Price, Statement, StatementLine
+
+_DOLLARS = ("input", "cached_input", "output", "adapter_surcharge")
 
 
 class NumbersShape(serializers.Serializer[Any]):
@@ -56,7 +58,8 @@ class SeriesShape(serializers.Serializer[Any]):
 
 
 class PriceShape(serializers.Serializer[Any]):
-    """Dollars per million tokens, on [effective_from, effective_to)."""
+    """Dollars per million tokens, on [effective_from, effective_to). adapter_surcharge: on top of each rate where an
+    adapter runs. batch_discount: percent."""
 
     id = serializers.CharField()
     base_model = serializers.CharField()
@@ -65,6 +68,8 @@ class PriceShape(serializers.Serializer[Any]):
     input = serializers.CharField()
     cached_input = serializers.CharField()
     output = serializers.CharField()
+    adapter_surcharge = serializers.CharField()
+    batch_discount = serializers.IntegerField()
     effective_from = serializers.DateTimeField()
     effective_to = serializers.DateTimeField(allow_null=True)
 
@@ -78,9 +83,13 @@ class GrantShape(serializers.Serializer[Any]):
 
 
 class LineShape(serializers.Serializer[Any]):
+    """kind: usage; late (ended in an earlier period, booked after its close); allowance, tiers, minimum (what the
+    agreement takes off or adds)."""
+
+    kind = serializers.ChoiceField(LineKind.choices)
     adapter_id = serializers.CharField(allow_null=True)
     label = serializers.CharField()  # type: ignore[assignment]  # DRF takes it off the class
-    price_id = serializers.CharField()
+    price_id = serializers.CharField(allow_null=True)
     requests = serializers.IntegerField()
     prompt_tokens = serializers.IntegerField()
     cached_tokens = serializers.IntegerField()
@@ -119,7 +128,7 @@ class DiscrepancyShape(serializers.Serializer[Any]):
 
 
 def price_body(price: Price) -> dict[str, Any]:
-    rates = {name: money_text(getattr(price, name)) for name in ("input", "cached_input", "output")}
+    rates = {name: money_text(getattr(price, name)) for name in _DOLLARS}
     return {**dict(PriceShape(price).data), **rates}
 
 

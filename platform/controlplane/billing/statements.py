@@ -6,14 +6,20 @@ from typing import Final
 
 from django.db import connection, transaction
 
+from controlplane.billing.agreements import adjustments, agreement_before, terms_of
 from controlplane.billing.invoices import issue_invoice
 from controlplane.billing.ledger import CREDITED, balance_of, post
 from controlplane.billing.models import AccountKind, Statement, StatementLine, new_statement_id
+from controlplane.billing.pricing import PinnedPrice
+from controlplane.billing.profiles import calendar_of, profile_of
+from controlplane.billing.rounding import NOTHING
+from controlplane.billing.services import price_by_id
+from controlplane.billing.terms import Used
 from controlplane.errors import InvalidRequest
 from tenants.audit import record_audit
 from tenants.models import Tenant
 from tenants.scope import tenant_scope
-from tenants.sql import Plan, Query, run_sync
+from tenants.sql import Plan, Query, Row, run_sync
 
 # Marked first, summed afterwards: what the lines sum up is exactly what is marked as being on the statement.
 _MARK: Final = """
@@ -23,12 +29,13 @@ LEFT JOIN billing_statementevent used ON used.event_id = event.id
 WHERE event.tenant_id = %(tenant)s AND event.finished_at < %(until)s AND used.event_id IS NULL
 """
 _LINES: Final = """
-SELECT CASE WHEN finished_at < %(start)s THEN 'late' ELSE 'usage' END AS kind, adapter_id,
+SELECT CASE WHEN finished_at < %(start)s THEN 'late' ELSE 'usage' END AS kind, adapter_id, is_batch,
     max(CASE WHEN adapter_id IS NULL THEN base_model ELSE split_part(model, '@', 1) END) AS label, price_id,
     count(*) AS requests, sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
     sum(completion_tokens) AS completion_tokens, sum(amount) AS amount
 FROM billing_statementevent marked JOIN billing_usageevent event ON event.id = marked.event_id
-WHERE marked.statement_id = %(id)s GROUP BY 1, adapter_id, price_id ORDER BY 1 DESC, amount DESC, price_id, adapter_id
+WHERE marked.statement_id = %(id)s GROUP BY 1, adapter_id, is_batch, price_id
+ORDER BY 1 DESC, amount DESC, price_id, adapter_id, is_batch
 """
 
 
@@ -80,8 +87,8 @@ def _lock(tenant: Tenant) -> datetime:
 
 def _freeze(tenant: Tenant, start: datetime, until: datetime, actor: str) -> Statement:
     statement_id = new_statement_id()
-    lines = run_sync(_usage_lines(statement_id, tenant.id, start, until))
-    total = sum((line.amount for line in lines), Decimal(0))
+    lines = run_sync(_all_lines(tenant, statement_id, start, until))
+    total = sum((line.amount for line in lines), NOTHING)
     used = run_sync(_use_credit(statement_id, tenant.id, total))
     statement = Statement.objects.create(
         id=statement_id, tenant=tenant, period_start=start, period_end=until, total=total, credit_used=used,
@@ -93,11 +100,40 @@ def _freeze(tenant: Tenant, start: datetime, until: datetime, actor: str) -> Sta
     return statement
 
 
-def _usage_lines(statement_id: str, tenant_id: str, start: datetime, until: datetime) -> Plan[list[StatementLine]]:
-    named = {"id": statement_id, "tenant": tenant_id, "start": start, "until": until}
+def _all_lines(tenant: Tenant, statement_id: str, start: datetime, until: datetime) -> Plan[list[StatementLine]]:
+    """Usage, then what the tenant's agreement makes of it, which is booked."""
+    named = {"id": statement_id, "tenant": tenant.id, "start": start, "until": until}
     yield Query(_MARK, named)
     rows = yield Query(_LINES, named)
-    return [StatementLine(statement_id=statement_id, **row) for row in rows]
+    used: list[Used] = []
+    for row in rows:
+        price = yield from price_by_id(row["price_id"], adapter_id=row["adapter_id"], is_batch=row["is_batch"])
+        used += _used(row, price)
+    part = calendar_of(profile_of(tenant)).periods_in(start, until)
+    terms = terms_of(agreement_before(tenant=tenant, end=until)).share(part)
+    total = sum((row["amount"] for row in rows), NOTHING)
+    changes = adjustments(terms, total, used)
+    change = sum((each.amount for each in changes), NOTHING)
+    if change:
+        entries = {"receivable": change, "revenue": CREDITED * change}
+        booked = f"adjustment:{statement_id}"
+        yield from post(transaction_id=booked, tenant_id=tenant.id, kind="adjustment", entries=entries)
+    return [_line(statement_id, row) for row in rows] + [each.line(statement_id) for each in changes]
+
+
+def _line(statement_id: str, row: Row) -> StatementLine:
+    label = f"{row['label']} (batch)" if row["is_batch"] else row["label"]
+    kept = {name: value for name, value in row.items() if name not in ("is_batch", "label")}
+    return StatementLine(statement_id=statement_id, label=label, **kept)
+
+
+def _used(row: Row, price: PinnedPrice) -> list[Used]:
+    cached = int(row["cached_tokens"])
+    return [
+        Used(int(row["prompt_tokens"]) - cached, price.input),
+        Used(cached, price.cached_input),
+        Used(int(row["completion_tokens"]), price.output),
+    ]
 
 
 def _use_credit(statement_id: str, tenant_id: str, total: Decimal) -> Plan[Decimal]:

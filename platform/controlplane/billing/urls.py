@@ -1,6 +1,6 @@
 from django.urls import path
 
-from controlplane.billing import api, invoice_api, operator_api
+from controlplane.billing import agreement_api, api, invoice_api, operator_api
 
 urlpatterns = [
     path("usage", api.UsageApi.as_view()),
@@ -12,6 +12,8 @@ urlpatterns = [
     path("invoices/<str:invoice_id>", invoice_api.InvoiceApi.as_view()),
     path("invoices/<str:invoice_id>/pdf", invoice_api.InvoicePdfApi.as_view()),
     path("billing-profile", invoice_api.BillingProfileApi.as_view()),
+    path("agreement", agreement_api.AgreementApi.as_view()),
+    path("operator/tenants/<str:tenant_id>/agreements", agreement_api.TenantAgreementsApi.as_view()),
     path("operator/prices", operator_api.OperatorPricesApi.as_view()),
     path("operator/tenants/<str:tenant_id>/grants", operator_api.GrantsApi.as_view()),
     path("operator/tenants/<str:tenant_id>/close", operator_api.CloseApi.as_view()),

@@ -26,6 +26,7 @@ class Account:
     model: str
     base_model: str
     price: PinnedPrice
+    is_batch: bool = False
 
     def to_context(self) -> dict[str, Any]:
         """What is kept with the hold, so that the journal alone can settle it; `account_of_hold` reads it."""
@@ -67,7 +68,8 @@ class Ended:
 def account_of_hold(tenant_id: str, key_id: str, context: dict[str, Any]) -> Plan[Account]:
     """Raises KeyError or TypeError for a context that the door did not write."""
     kept = dict(context)
-    price = yield from price_by_id(kept.pop("price_id"))
+    kind = {"adapter_id": kept["adapter_id"], "is_batch": kept.get("is_batch", False)}
+    price = yield from price_by_id(kept.pop("price_id"), **kind)
     return Account(tenant_id=tenant_id, key_id=key_id, price=price, **kept)
 
 
@@ -99,6 +101,7 @@ def settle_request(account: Account, ended: Ended) -> Plan[bool]:
             finished_at=ended.finished_at,
             engine_position=ended.engine_position,
             late=settled == Settlement.LATE,
+            is_batch=account.is_batch,
         )
     )
 

@@ -148,6 +148,7 @@ def test_an_operator_sets_a_price_and_the_tenant_sees_it(cast: Cast, operator: A
     assert status == 201
     assert body | {"id": "", "effective_from": ""} == {
         "id": "", **PRICE, "tenant_id": cast.acme.id, "adapter_id": "adp_1", "effective_from": "", "effective_to": None,
+        "adapter_surcharge": "0", "batch_discount": 0,
     }  # fmt: skip
     assert owner.get("prices")[1]["data"] == [body]
     assert stranger.get("prices")[1]["data"] == []
