@@ -4,6 +4,7 @@ import {
   IconChartBar,
   IconFileInvoice,
   IconHistory,
+  IconHome,
   IconKey,
   IconMessages,
   IconScale,
@@ -16,6 +17,7 @@ import { useWorkspace } from "../session/context";
 import { roleCan } from "../session/permissions";
 
 const TENANT_PAGES = [
+  { to: "/home", label: "Home", Icon: IconHome, needs: "usage:read" },
   { to: "/adapters", label: "Adapters", Icon: IconStack2, needs: "adapters:read" },
   { to: "/keys", label: "API keys", Icon: IconKey, needs: "keys" },
   { to: "/usage", label: "Usage", Icon: IconChartBar, needs: "usage:read" },

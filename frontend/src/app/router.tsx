@@ -1,21 +1,15 @@
 import type { ComponentType } from "react";
 import { createBrowserRouter, Navigate, type RouteObject } from "react-router";
-import type { Role } from "../api/types";
 import { useWorkspace } from "../session/context";
-import { type Action, roleCan } from "../session/permissions";
+import type { Action } from "../session/permissions";
 import { LoadingCards } from "../shared/LoadingCards";
 import { NotFoundPage, PageFailed } from "./FallbackPages";
 import { Needs, OperatorOnly, TenantOnly } from "./guards";
 import { Shell } from "./Shell";
 
-function firstPage(role: Role): string {
-  return roleCan(role, "adapters:read") ? "/adapters" : "/usage";
-}
-
 function Home() {
   const { membership } = useWorkspace();
-  const first = membership ? firstPage(membership.role) : "/tenants";
-  return <Navigate to={first} replace />;
+  return <Navigate to={membership ? "/home" : "/tenants"} replace />;
 }
 
 type PageModule = { Component: ComponentType };
@@ -35,6 +29,7 @@ export const router = createBrowserRouter([
         Component: TenantOnly,
         ErrorBoundary: PageFailed,
         children: [
+          page("home", "usage:read", () => import("../home/HomePage")),
           page("adapters", "adapters:read", () => import("../adapters/AdaptersPage")),
           page("keys", "keys", () => import("../keys/KeysPage")),
           page("usage", "usage:read", () => import("../usage/UsagePage")),

@@ -1,0 +1,106 @@
+import { screen, within } from "@testing-library/react";
+import { expect, it } from "vitest";
+import type { ApiKey } from "../api/types";
+import { fakeServer } from "../test/fakeServer";
+import { renderPage } from "../test/renderPage";
+import { anAdapter, aUsage, aVersion, someNumbers } from "../test/samples";
+import { mattersOf } from "./attention";
+import { Component as HomePage } from "./HomePage";
+import { changeWords, thisAndLastMonth } from "./period";
+
+const key: ApiKey = {
+  id: "key_1",
+  name: "ci",
+  prefix: "abc",
+  last4: "1234",
+  scopes: ["inference"],
+  created_at: "2026-03-01T00:00:00Z",
+  expires_at: null,
+  revoked_at: null,
+  last_used_at: null,
+  created_by: null,
+  allowed_models: null,
+  allowed_networks: null,
+  rotated_at: null,
+  old_until: null,
+};
+const balance = {
+  spent_this_period: "17",
+  budget: "20",
+  budget_period: "month" as const,
+  held: "0",
+  owed: "17",
+  credit: "0",
+};
+const NOW = Date.parse("2026-03-08T12:00:00Z");
+
+function serve(keys: ApiKey[]) {
+  return fakeServer({
+    "GET /api/v1/usage": (url) => {
+      const isThisMonth =
+        new Date(url.searchParams.get("to") ?? "").getTime() > Date.now() - 3_600_000;
+      const amount = isThisMonth ? "1.5" : "1";
+      return { body: aUsage({ total: someNumbers({ amount }) }) };
+    },
+    "GET /api/v1/balance": { body: balance },
+    "GET /api/v1/adapters": { body: { data: [anAdapter()], next: null } },
+    "GET /api/v1/keys": { body: { data: keys, next: null } },
+  });
+}
+
+it("shows the month beside the one before, what needs a look, and the next step", async () => {
+  serve([key]);
+  renderPage(<HomePage />);
+  const spend = await screen.findByRole("region", { name: "Spend" });
+  expect(within(spend).getByText("$1.50")).toBeDefined();
+  expect(await within(spend).findByText("+50 %, before $1.00")).toBeDefined();
+  expect(await screen.findByText("$17.00 of the budget of $20.00 is spent.")).toBeDefined();
+  expect(screen.getByRole("link", { name: "Call a model with it" })).toBeDefined();
+  expect(screen.queryByRole("link", { name: "Issue an API key" })).toBeNull();
+});
+
+it("needs no first steps once a key is in use, and shows none to those who cannot take them", async () => {
+  serve([{ ...key, last_used_at: "2026-03-02T00:00:00Z" }]);
+  renderPage(<HomePage />);
+  expect(await screen.findByText("Needs attention")).toBeDefined();
+  expect(screen.queryByText("First steps")).toBeNull();
+});
+
+it("compares the same span, which ends with a shorter month", () => {
+  expect(thisAndLastMonth(new Date("2026-03-08T12:30:00Z"))).toEqual({
+    current: { from: "2026-03-01T00:00:00.000Z", to: "2026-03-08T13:00:00.000Z", step: "day" },
+    previous: { from: "2026-02-01T00:00:00.000Z", to: "2026-02-08T13:00:00.000Z", step: "day" },
+  });
+  expect(thisAndLastMonth(new Date("2026-03-31T12:00:00Z")).previous.to).toBe(
+    "2026-03-01T00:00:00.000Z",
+  );
+  expect([changeWords(3, 2), changeWords(1, 2), changeWords(2, 2), changeWords(1, 0)]).toEqual([
+    "+50 %",
+    "−50 %",
+    "as before",
+    null,
+  ]);
+});
+
+it("names only what needs a look", () => {
+  expect(mattersOf({ balance: { ...balance, spent_this_period: "15.99" } })).toEqual([]);
+  expect(mattersOf({ balance: { ...balance, budget: null } })).toEqual([]);
+  const rejected = anAdapter({
+    versions: [aVersion({ number: 2, state: "rejected" }), aVersion({ number: 1 })],
+  });
+  const mended = anAdapter({
+    versions: [aVersion({ number: 1, state: "rejected" }), aVersion({ number: 2 })],
+  });
+  expect(mattersOf({ adapters: [rejected, mended] }).map(({ text }) => text)).toEqual([
+    "pirate version 2 was rejected by the check.",
+  ]);
+  const expiring = [
+    { ...key, expires_at: "2026-03-10T12:00:00Z" },
+    { ...key, expires_at: "2026-03-20T12:00:00Z" },
+    { ...key, expires_at: "2026-03-08T11:00:00Z" },
+    { ...key, expires_at: "2026-03-10T12:00:00Z", revoked_at: "2026-03-01T00:00:00Z" },
+  ];
+  expect(mattersOf({ keys: expiring }, NOW).map(({ text }) => text)).toEqual([
+    "The key ci expires in 2 days.",
+  ]);
+});
