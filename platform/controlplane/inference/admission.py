@@ -19,7 +19,7 @@ from controlplane.inference.schemas import Wanted
 from controlplane.inference.settlement import Account
 from engine.protocol import AdapterRef, Description, Prepared, Sampling
 from tenants.auth import Principal
-from tenants.sql import Plan, run_async
+from tenants.sql import Plan, run_lean
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ async def take_orders(door: Door, principal: Principal, wanted: Wanted, request_
     """One order per prompt: the first has the request's own id, the others `<id>-1`, `<id>-2`, ...
 
     Raises ApiError: 404 unknown model, 400 prompt or room, 503 engine away or no price."""
-    chosen = await run_async(door.pool, choose_model(principal, wanted.model))
+    chosen = await run_lean(door.pool, choose_model(principal, wanted.model))
     try:
         engine = await door.engine.known()
         prepared = [await door.engine.prepare(prompt) for prompt in wanted.prompts]

@@ -12,7 +12,7 @@ from controlplane.errors import Forbidden, NotAuthenticated
 from tenants.api_auth import ADDRESS_NOT_ALLOWED, address_refused
 from tenants.auth import InvalidKey, Principal, authenticate_plan
 from tenants.permissions import scopes_can
-from tenants.sql import Row, run_async
+from tenants.sql import Row, run_lean
 
 Pool = AsyncConnectionPool[AsyncConnection[Row]]
 _MOST = 10_000
@@ -40,7 +40,7 @@ class Gate:
         if known and now < known.until:
             return known.principal
         try:
-            principal = await run_async(pool, authenticate_plan(raw))
+            principal = await run_lean(pool, authenticate_plan(raw))
         except InvalidKey:
             self._known.pop(name, None)
             raise _refused(

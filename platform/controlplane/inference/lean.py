@@ -5,17 +5,19 @@ of what a short request costs. This one has no middleware and sends no signals, 
 """
 
 import asyncio
+import contextlib
 import io
 
 from django.conf import settings
 from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.core.handlers.base import BaseHandler
-from django.http.response import HttpResponseBase
+from django.http.response import HttpResponse, HttpResponseBase
 from django.urls import Resolver404, get_resolver
 
 from controlplane.errors import ApiError, NotFound
 from controlplane.inference.endpoint import body_too_large, error_reply
+from controlplane.inference.replies import EventStream
 from controlplane.inference.resources import Receive, Scope, Send
 from tenants.ids import new_id
 
@@ -71,6 +73,19 @@ class LeanHandler(ASGIHandler):
             return _refused(NotFound(f"No such address: {request.method} {request.path[:200]}", code="unknown_url"))
         response: HttpResponseBase = await match.func(request, *match.args, **match.kwargs)
         return response
+
+    async def send_response(self, response: HttpResponseBase, send: Send) -> None:
+        """As Django's, for answers that set no cookies."""
+        headers = [(name.encode("ascii"), value.encode("latin-1")) for name, value in response.items()]
+        await send({"type": "http.response.start", "status": response.status_code, "headers": headers})
+        if isinstance(response, HttpResponse):
+            await send({"type": "http.response.body", "body": response.content})
+            return
+        assert isinstance(response, EventStream), response
+        async with contextlib.aclosing(response.frames) as frames:
+            async for part in frames:
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body"})
 
     async def read_body(self, receive: Receive) -> io.BytesIO:  # type: ignore[override]
         """The whole body, counted while it is read. Raises TooLarge, and RequestAborted when the client leaves."""

@@ -1,7 +1,7 @@
 """JSON and event-stream responses."""
 
 import weakref
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -10,16 +10,26 @@ from django.http import HttpResponse, StreamingHttpResponse
 _encode = msgspec.json.Encoder().encode
 
 
+class EventStream(StreamingHttpResponse):
+    """frames: as they are sent. Whoever sends them himself is spared Django's layers around each."""
+
+    def __init__(self, frames: AsyncGenerator[bytes, None], headers: Mapping[str, str]) -> None:
+        super().__init__(frames, content_type="text/event-stream; charset=utf-8", headers=dict(headers))
+        self.frames = frames
+
+
 def json_reply(body: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    return HttpResponse(_encode(body), status=status, content_type="application/json", headers=dict(headers or {}))
+    content = _encode(body)
+    told = {**(headers or {}), "Content-Length": str(len(content))}
+    return HttpResponse(content, status=status, content_type="application/json", headers=told)
 
 
 def stream_reply(
-    frames: AsyncIterator[bytes], *, headers: Mapping[str, str], on_drop: Callable[[], None]
+    frames: AsyncGenerator[bytes, None], *, headers: Mapping[str, str], on_drop: Callable[[], None]
 ) -> StreamingHttpResponse:
     """on_drop: called when the response goes away, which is all that happens when the client leaves before the first
     frame is asked for: a generator that never ran has no `finally`."""
-    response = StreamingHttpResponse(frames, content_type="text/event-stream; charset=utf-8", headers=dict(headers))
+    response = EventStream(frames, headers)
     response["Cache-Control"] = "no-cache"
     response["X-Accel-Buffering"] = "no"
     weakref.finalize(response, on_drop).atexit = False

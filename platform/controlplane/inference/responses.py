@@ -1,7 +1,7 @@
 """POST /v1/responses: one answer, whole or as the documented events. Nothing of it is stored."""
 
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Iterator
 from dataclasses import replace
 
 import msgspec
@@ -95,7 +95,7 @@ class ResponseAnswer:
 
 async def response_events(
     run: Run, answer: ResponseAnswer, *, keep_alive: float = KEEP_ALIVE_SECONDS
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes, None]:
     """Ends with `response.completed`, `incomplete` or `failed`. When the reader leaves, the run is cancelled."""
     try:
         for event in answer.opening():

@@ -125,6 +125,11 @@ class Run:
                 if not self._pending and not self.is_over:
                     yield None
 
+    @property
+    def has_news(self) -> bool:
+        """`pieces` goes on without waiting."""
+        return bool(self._pending) or self.is_over
+
     async def _sleep(self, patience: float | None = None) -> None:
         """Until the driver did something, or `patience` seconds have passed. (`wait_for` would start a task a time.)"""
         self._wake.clear()

@@ -19,7 +19,7 @@ from controlplane.inference.settlement import total_of
 from controlplane.quotas.rates import Limits
 from controlplane.quotas.services import reserve
 from tenants.auth import Principal
-from tenants.sql import Plan, run_async
+from tenants.sql import Plan, run_async, run_lean
 
 log = logging.getLogger(__name__)
 # A status can only be told before the first byte; a client and its proxies want some byte before they give up.
@@ -44,11 +44,14 @@ async def start(door: Door, principal: Principal, wanted: Wanted, request_id: st
 
 async def _drive_all(door: Door, orders: list[Order], run: Run) -> None:
     try:
-        limits = await run_async(door.pool, _hold_all(orders, door.hold_ttl))
+        # One hold is taken by one statement; several need a transaction around them.
+        run_plan = run_lean if len(orders) == 1 else run_async
+        limits = await run_plan(door.pool, _hold_all(orders, door.hold_ttl))
         run.admit(limits.headers())
         door.held.update(order.request_id for order in orders)
         weight, n = float(limits.weight), orders[0].sampling.n
-        used = await asyncio.gather(*(drive(door, order, run, i * n, weight) for i, order in enumerate(orders)))
+        drives = [drive(door, order, run, i * n, weight) for i, order in enumerate(orders)]
+        used = [await drives[0]] if len(drives) == 1 else await asyncio.gather(*drives)
         ends = [(order.account, usage) for order, usage in zip(orders, used, strict=True) if usage is not None]
         run.finish(Ending(*total_of(ends)))
     except ApiError as error:

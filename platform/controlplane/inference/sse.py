@@ -3,7 +3,7 @@
 No `id:` or `retry:` field is ever sent: after one, clients would dispatch the keep-alive comment as an empty event.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 import msgspec
 
@@ -20,23 +20,27 @@ def frame(body: Json) -> bytes:
     return b"data: " + _encode(body) + b"\n\n"
 
 
-async def events(run: Run, shape: Shape, *, keep_alive: float = KEEP_ALIVE_SECONDS) -> AsyncIterator[bytes]:
-    """Ends with [DONE] whatever happens. When the reader leaves, the run is cancelled."""
+async def events(run: Run, shape: Shape, *, keep_alive: float = KEEP_ALIVE_SECONDS) -> AsyncGenerator[bytes, None]:
+    """Ends with [DONE] whatever happens. What is there at the same time is sent at once: each write costs more than
+    the frames in it. When the reader leaves, the run is cancelled."""
     try:
-        for chunk in shape.opening():
-            yield frame(chunk)
+        told = _frames(shape.opening())
+        if told and not run.has_news:
+            yield told
+            told = b""
         async for piece in run.pieces(keep_alive):
-            if piece is None:
-                yield PING
-                continue
-            for chunk in shape.chunks(piece):
-                yield frame(chunk)
+            told += PING if piece is None else _frames(shape.chunks(piece))
+            if told and not run.has_news:
+                yield told
+                told = b""
         if run.error:
-            yield frame(run.error.body())
+            yield told + frame(run.error.body()) + DONE
         else:
             assert run.ending is not None
-            for chunk in shape.closing(run.ending):
-                yield frame(chunk)
-        yield DONE
+            yield told + _frames(shape.closing(run.ending)) + DONE
     finally:
         run.cancel()
+
+
+def _frames(chunks: list[Json]) -> bytes:
+    return b"".join(map(frame, chunks))
