@@ -1,7 +1,7 @@
 # Every target sets up what it needs; a set-up that is up to date costs well under a second.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up demo test check bench lock clean
+.PHONY: help setup up demo test check bench bench-setup lock clean
 
 # The newest of these that is at least 3.11; python3 first, because that is the one people expect.
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -13,7 +13,7 @@ NPM = $(RUN) -m setup.npm
 MODEL = $(or $(VENEER_MODEL),$(or $(VENEER_HOME),.veneer)/models/SmolLM2-135M-Instruct)
 
 help:  ## this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
 setup:  ## install everything that the stack needs
 	$(SETUP)
@@ -43,9 +43,14 @@ check:  ## style, types, import contracts, schema, migrations, frontend
 	$(NPM) run lint
 	$(NPM) run test
 
-bench:  ## the CPU engine against what this machine allows
+bench:  ## Veneer and its peers on the same work, then speculation; under 20 minutes
 	$(SETUP)
-	OMP_WAIT_POLICY=passive $(RUN) -m benchmarks.cpu_engine $(MODEL) $(BENCH)
+	OMP_WAIT_POLICY=passive $(RUN) -m benchmarks.peers $(MODEL) --results benchmarks/results $(BENCH)
+	OMP_WAIT_POLICY=passive $(RUN) -m benchmarks.speculation $(MODEL) --quick
+
+bench-setup:  ## build those peers, each in an environment of its own
+	$(SETUP)
+	$(RUN) -m benchmarks.peers_setup $(PEERS)
 
 lock:  ## renew requirements/*.txt from pyproject.toml
 	$(SETUP) --dev
