@@ -47,6 +47,14 @@ REJECTED_KEPT_DAYS = env_int("VENEER_REJECTED_KEPT_DAYS", 7)
 MAX_PINS_PER_TENANT = env_int("VENEER_MAX_PINS_PER_TENANT", 2)
 MAX_PART_BYTES = env_int("VENEER_MAX_PART_BYTES", 64 * 1024 * 1024)
 MAX_BODY_BYTES = env_int("VENEER_MAX_BODY_BYTES", 4 * 1024 * 1024)
+# Networks that adapters may be fetched from though they are not public ("10.1.0.0/16"): mirrors of the operator's.
+FETCH_ALLOWED_NETWORKS = env_str("VENEER_FETCH_ALLOWED_NETWORKS", "")
+HUB_URLS = [u.rstrip("/") for u in env_str("VENEER_HUB_URLS", "https://huggingface.co").split(",")]  # tried in order
+S3_URL = env_str("VENEER_IMPORT_S3_URL", "")  # of an S3-compatible store; none: Amazon's
+S3_REGION = env_str("VENEER_IMPORT_S3_REGION", "us-east-1")
+# Buckets that every tenant may import from with these credentials; all others are read anonymously.
+S3_BUCKETS = [b for b in env_str("VENEER_IMPORT_S3_BUCKETS", "").split(",") if b]
+S3_KEY_ID, S3_SECRET = env_str("VENEER_IMPORT_S3_KEY_ID", ""), env_str("VENEER_IMPORT_S3_SECRET", "")
 DEFAULT_MAX_TOKENS = env_int("VENEER_DEFAULT_MAX_TOKENS", 512)
 HOLD_TTL_SECONDS = env_int("VENEER_HOLD_TTL_SECONDS", 90)
 AUTH_CACHE_SECONDS = 0.8  # a revoked key is refused within a second, everywhere
@@ -177,12 +185,16 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 120}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+# A slow download keeps no check waiting: it has workers of its own.
+CELERY_TASK_ROUTES = {"adapters.fetch_version": {"queue": "imports"}}
 CELERY_BEAT_SCHEDULE = {
     "ingest-journal": {"task": "inference.ingest_journal", "schedule": 2.0},
     "sync-pins": {"task": "inference.sync_pins", "schedule": 5.0},
     "expire-holds": {"task": "quotas.expire_holds", "schedule": 10.0},
+    "resume-imports": {"task": "adapters.resume_imports", "schedule": 15.0},
     "resume-checks": {"task": "adapters.resume_checks", "schedule": 15.0},
     "close-periods": {"task": "billing.close_periods", "schedule": 300.0},
+    "expire-credit": {"task": "billing.expire_credit", "schedule": 60.0},
     "sweep-sessions": {"task": "console.sweep_sessions", "schedule": 3600.0},
     "sweep-adapters": {"task": "adapters.sweep", "schedule": 60.0},
 }
@@ -200,5 +212,5 @@ LOGGING = {
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["request_id"]}},
     "root": {"handlers": ["stderr"], "level": env_str("VENEER_LOG_LEVEL", "INFO")},
-    "loggers": {name: {"level": "WARNING"} for name in ("httpx", "httpx2", "uvicorn.access")},
+    "loggers": {name: {"level": "WARNING"} for name in ("httpx", "httpx2", "uvicorn.access", "fido2")},
 }

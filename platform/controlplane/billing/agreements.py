@@ -13,7 +13,7 @@ from django.utils import timezone
 from controlplane.billing.costing import money_text
 from controlplane.billing.models import Agreement, LineKind, StatementLine
 from controlplane.billing.rounding import NOTHING
-from controlplane.billing.terms import Terms, Tier, Used, allowance, fee_to_minimum, tier_discount
+from controlplane.billing.terms import Mode, Terms, Tier, Used, allowance, fee_to_minimum, tier_discount
 from controlplane.errors import InvalidRequest
 from tenants.audit import record_audit
 from tenants.models import Tenant
@@ -69,7 +69,7 @@ def terms_of(agreement: Agreement | None) -> Terms:
     if agreement is None:
         return Terms()
     tiers = tuple(Tier(Decimal(tier["at_least"]), Decimal(tier["discount"])) for tier in agreement.tiers)
-    mode = "volume" if agreement.tier_mode == "volume" else "graduated"
+    mode: Mode = "volume" if agreement.tier_mode == "volume" else "graduated"
     return Terms(agreement.minimum_fee, agreement.included_tokens, mode, tiers)
 
 

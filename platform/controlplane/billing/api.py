@@ -11,16 +11,19 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from controlplane.billing.costing import money_text, total_numbers, usage_numbers
+from controlplane.billing.grants import grants_of
 from controlplane.billing.models import Statement
 from controlplane.billing.prices import prices_in_force
 from controlplane.billing.queries import GroupBy, Split, Step, usage_by, usage_series
 from controlplane.billing.ranges import Range, check_steps, choice, read_range
 from controlplane.billing.shapes import (
+    GrantShape,
     PriceShape,
     SeriesShape,
     StatementShape,
     StatementWithLinesShape,
     UsageShape,
+    grant_body,
     line_body,
     price_body,
     statement_body,
@@ -126,6 +129,20 @@ class PricesApi(APIView):
         """The prices in force now that may apply to the tenant. The most specific one applies: an adapter's before a
         tenant's before the base model's."""
         return Response(keyset_page(prices_in_force(tenant=tenant_of(request)), request).body(price_body))
+
+
+class CreditApi(APIView):
+    permission_classes = (Allowed,)
+    action_needed = "billing:read"
+
+    @extend_schema(
+        operation_id="grants_list", parameters=PAGE_PARAMETERS, responses=page_of("OwnGrantPage", GrantShape)
+    )
+    def get(self, request: Request) -> Response:
+        """Credit that was given, with what is left of it. What expires first is used first."""
+        tenant = tenant_of(request)
+        with tenant_scope(tenant.id):
+            return Response(keyset_page(grants_of(tenant), request).body(grant_body))
 
 
 class StatementsApi(APIView):

@@ -34,12 +34,24 @@ SELECT count(*) AS checked, count(*) FILTER (WHERE
     "each tenant's credit is its grants less the credit used, and not below zero": """
 SELECT count(*) AS checked, count(*) FILTER (WHERE booked.credit < 0 OR booked.credit
     <> (SELECT coalesce(sum(amount), 0) FROM billing_grant WHERE tenant_id = booked.id)
-     - (SELECT coalesce(sum(credit_used), 0) FROM billing_statement WHERE tenant_id = booked.id)
+     - (SELECT coalesce(sum(amount), 0) FROM billing_grantuse WHERE tenant_id = booked.id)
 ) AS broken FROM (
     SELECT id, (SELECT coalesce(-sum(amount), 0) FROM billing_ledgerentry
         WHERE account_id = tenant.id || ':credit') AS credit
     FROM tenants_tenant tenant
 ) booked
+""",
+    "no grant gives more than it holds, and each statement's credit is what grants gave": """
+WITH statements AS (
+    SELECT credit_used,
+        (SELECT coalesce(sum(amount), 0) FROM billing_grantuse WHERE statement_id = statement.id) AS used
+    FROM billing_statement statement
+)
+SELECT count(*) AS checked, count(*) FILTER (WHERE used > given) AS broken FROM (
+    SELECT amount AS given, (SELECT coalesce(sum(amount), 0) FROM billing_grantuse WHERE grant_id = grants.id) AS used
+    FROM billing_grant grants
+    UNION ALL SELECT used, credit_used FROM statements UNION ALL SELECT credit_used, used FROM statements
+) sources
 """,
     "each usage event has exactly one ledger transaction, of its amount": """
 SELECT count(*) AS checked, count(*) FILTER (WHERE
@@ -155,6 +167,8 @@ SELECT count(*) AS checked, count(*) FILTER (WHERE other IS NOT NULL AND other <
         JOIN billing_ledgeraccount account ON account.id = entry.account_id
     UNION ALL SELECT invoice.tenant_id, statement.tenant_id FROM billing_invoice invoice
         JOIN billing_statement statement ON statement.id = invoice.statement_id
+    UNION ALL SELECT used.tenant_id, grants.tenant_id FROM billing_grantuse used
+        JOIN billing_grant grants ON grants.id = used.grant_id
     UNION ALL SELECT entry.tenant_id, invoice.tenant_id FROM billing_invoiceentry entry
         JOIN billing_invoice invoice ON invoice.id = entry.invoice_id
     UNION ALL SELECT event.tenant_id, statement.tenant_id FROM billing_statementevent marked

@@ -19,8 +19,8 @@ from tenants.scope import TenantManager
 
 __all__ = [
     "AccountKind", "Agreement", "BillingProfile", "Counter", "Discrepancy", "EngineRecord", "EntryKind", "Grant",
-    "GrantKind", "Invoice", "InvoiceEntry", "LedgerAccount", "LedgerEntry", "LedgerTransaction", "LineKind", "Price",
-    "Statement", "StatementEvent", "StatementLine", "UsageEvent",
+    "GrantKind", "GrantUse", "Invoice", "InvoiceEntry", "LedgerAccount", "LedgerEntry", "LedgerTransaction",
+    "LineKind", "Price", "Statement", "StatementEvent", "StatementLine", "UsageEvent", "UseKind",
 ]  # fmt: skip
 Check = models.CheckConstraint
 Q, F = models.Q, models.F
@@ -162,7 +162,7 @@ class Discrepancy(models.Model):
 
 class AccountKind(models.TextChoices):
     """receivable, credit: a tenant's. The others are the platform's; tax is owed to the state, bad_debt is what was
-    written off."""
+    written off, breakage what was paid for and never used."""
 
     RECEIVABLE = "receivable"
     CREDIT = "credit"
@@ -171,6 +171,7 @@ class AccountKind(models.TextChoices):
     CASH = "cash"
     TAX = "tax"
     BAD_DEBT = "bad_debt"
+    BREAKAGE = "breakage"
 
 
 class LedgerAccount(models.Model):
@@ -186,7 +187,7 @@ class LedgerTransaction(models.Model):
 
     id = models.CharField(primary_key=True, max_length=100)
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
-    kind = models.CharField(max_length=16)  # usage, grant, credit, adjustment, tax, and those of InvoiceEntry
+    kind = models.CharField(max_length=16)  # usage, grant, credit, expiry, adjustment, tax, and those of InvoiceEntry
     booked_at = models.DateTimeField(db_default=Now(), editable=False)
 
     objects = TenantManager["LedgerTransaction"]()
@@ -209,13 +210,17 @@ class GrantKind(models.TextChoices):
 
 
 class Grant(models.Model):
-    """Credit given to a tenant; used up before it owes anything. reference: the giver's, makes a retry harmless."""
+    """Credit given to a tenant; used up before it owes anything. reference: the giver's, makes a retry harmless.
+
+    expires_at: usage that ended from then on is not covered; null: never.
+    """
 
     id = models.CharField(primary_key=True, max_length=32, default=new_grant_id, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
     amount = money()
     kind = models.CharField(max_length=8, choices=GrantKind)
     reference = models.CharField(max_length=100)
+    expires_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     created_by = models.CharField(max_length=64)
 
@@ -225,6 +230,36 @@ class Grant(models.Model):
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(fields=["tenant", "reference"], name="one_grant_per_reference"),
             Check(condition=Q(amount__gt=0), name="grant_positive"),
+        ]
+
+
+class UseKind(models.TextChoices):
+    """used: by a statement. expired: booked away."""
+
+    USED = "used"
+    EXPIRED = "expired"
+
+
+class GrantUse(models.Model):
+    """Dollars that are gone from a grant."""
+
+    id = models.BigAutoField(primary_key=True)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
+    grant = models.ForeignKey(Grant, on_delete=models.PROTECT, related_name="uses")
+    statement = models.ForeignKey("billing.Statement", null=True, on_delete=models.PROTECT, related_name="uses")
+    kind = models.CharField(max_length=8, choices=UseKind)
+    amount = money()
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = TenantManager["GrantUse"]()
+
+    class Meta:
+        constraints: ClassVar[list[models.BaseConstraint]] = [
+            Check(condition=Q(amount__gt=0), name="grant_use_positive"),
+            Check(
+                condition=Q(kind="used", statement__isnull=False) | Q(kind="expired", statement=None),
+                name="grant_use_names_its_statement",
+            ),
         ]
 
 

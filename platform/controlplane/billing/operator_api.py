@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from controlplane.billing.grants import grant_credit
-from controlplane.billing.models import Discrepancy, Grant, GrantKind, Price
+from controlplane.billing.grants import grant_credit, grants_of
+from controlplane.billing.models import Discrepancy, GrantKind, Price
 from controlplane.billing.prices import Rates, set_price
 from controlplane.billing.shapes import (
     DiscrepancyShape,
@@ -105,6 +105,7 @@ class GrantsApi(OperatorView):
         amount = serializers.DecimalField(max_digits=16, decimal_places=6, min_value=0, max_value=MAX_GRANT)
         kind = serializers.ChoiceField(GrantKind.choices, default=GrantKind.PROMO)
         reference = serializers.CharField(max_length=100, required=False)
+        expires_at = serializers.DateTimeField(required=False, allow_null=True)
 
         class Meta:
             ref_name = "GiveGrant"
@@ -115,7 +116,7 @@ class GrantsApi(OperatorView):
     def get(self, request: Request, tenant_id: str) -> Response:
         tenant = tenant_named(tenant_id)
         with tenant_scope(tenant.id):
-            return Response(keyset_page(Grant.objects.filter(tenant=tenant), request).body(grant_body))
+            return Response(keyset_page(grants_of(tenant), request).body(grant_body))
 
     @extend_schema(
         operation_id="operator_grants_give",
@@ -129,9 +130,11 @@ class GrantsApi(OperatorView):
             amount=found["amount"],
             kind=GrantKind(found["kind"]),
             reference=found.get("reference"),
+            expires_at=found.get("expires_at"),
             actor=caller(request).actor,
         )
-        return Response(grant_body(grant), status=201)
+        with tenant_scope(tenant_id):
+            return Response(grant_body(grant), status=201)
 
 
 class CloseApi(OperatorView):

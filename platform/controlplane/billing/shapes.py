@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from controlplane.billing.costing import money_text
+from controlplane.billing.credit import remaining_of
 from controlplane.billing.models import Grant, LineKind, Price, Statement, StatementLine
 
 _DOLLARS = ("input", "cached_input", "output", "adapter_surcharge")
@@ -75,10 +76,14 @@ class PriceShape(serializers.Serializer[Any]):
 
 
 class GrantShape(serializers.Serializer[Any]):
+    """Usage that ended before expires_at (null: never) is covered. remaining: not used yet, and not expired."""
+
     id = serializers.CharField()
     amount = serializers.CharField()
     kind = serializers.CharField()
     reference = serializers.CharField()
+    remaining = serializers.CharField()
+    expires_at = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
 
 
@@ -133,7 +138,8 @@ def price_body(price: Price) -> dict[str, Any]:
 
 
 def grant_body(grant: Grant) -> dict[str, Any]:
-    return {**dict(GrantShape(grant).data), "amount": money_text(grant.amount)}
+    kept = {name: getattr(grant, name) for name in ("id", "kind", "reference", "expires_at", "created_at")}
+    return {**kept, "amount": money_text(grant.amount), "remaining": money_text(remaining_of(grant))}
 
 
 def statement_body(statement: Statement) -> dict[str, Any]:

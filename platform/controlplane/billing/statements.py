@@ -1,15 +1,15 @@
 """Closing a billing period: what the customer sees, frozen."""
 
 from datetime import datetime
-from decimal import Decimal
 from typing import Final
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from controlplane.billing.agreements import adjustments, agreement_before, terms_of
+from controlplane.billing.credit import lock_closing, use_credit
 from controlplane.billing.invoices import issue_invoice
-from controlplane.billing.ledger import CREDITED, balance_of, post
-from controlplane.billing.models import AccountKind, Statement, StatementLine, new_statement_id
+from controlplane.billing.ledger import CREDITED, post
+from controlplane.billing.models import Statement, StatementLine, new_statement_id
 from controlplane.billing.pricing import PinnedPrice
 from controlplane.billing.profiles import calendar_of, profile_of
 from controlplane.billing.rounding import NOTHING
@@ -48,7 +48,7 @@ def close_period(*, tenant: Tenant, actor: str, until: datetime | None = None) -
     before `until`, is on the next one, on a line of its own (kind `late`). Raises InvalidRequest for an instant in the
     future or in a closed period.
     """
-    now = _lock(tenant)
+    now = lock_closing(tenant)
     until = until or now
     with tenant_scope(tenant.id):
         closed = Statement.objects.filter(tenant=tenant)
@@ -75,21 +75,11 @@ def _check_until(until: datetime, start: datetime, now: datetime) -> None:
         )
 
 
-def _lock(tenant: Tenant) -> datetime:
-    """One close of a tenant at a time; the database's now."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0)), now()", [f"close:{tenant.id}"])
-        row = cursor.fetchone()
-    assert row is not None
-    now: datetime = row[1]
-    return now
-
-
 def _freeze(tenant: Tenant, start: datetime, until: datetime, actor: str) -> Statement:
     statement_id = new_statement_id()
     lines = run_sync(_all_lines(tenant, statement_id, start, until))
     total = sum((line.amount for line in lines), NOTHING)
-    used = run_sync(_use_credit(statement_id, tenant.id, total))
+    used = run_sync(use_credit(tenant=tenant, statement_id=statement_id, total=total, until=until))
     statement = Statement.objects.create(
         id=statement_id, tenant=tenant, period_start=start, period_end=until, total=total, credit_used=used,
         due=total - used, created_by=actor,
@@ -134,12 +124,3 @@ def _used(row: Row, price: PinnedPrice) -> list[Used]:
         Used(cached, price.cached_input),
         Used(int(row["completion_tokens"]), price.output),
     ]
-
-
-def _use_credit(statement_id: str, tenant_id: str, total: Decimal) -> Plan[Decimal]:
-    credit = CREDITED * (yield from balance_of(tenant_id=tenant_id, kind=AccountKind.CREDIT))
-    used = min(total, credit)
-    if used:
-        entries = {"credit": used, "receivable": CREDITED * used}
-        yield from post(transaction_id=f"credit:{statement_id}", tenant_id=tenant_id, kind="credit", entries=entries)
-    return used

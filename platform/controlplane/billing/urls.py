@@ -8,6 +8,7 @@ urlpatterns = [
     path("prices", api.PricesApi.as_view()),
     path("statements", api.StatementsApi.as_view()),
     path("statements/<str:statement_id>", api.StatementApi.as_view()),
+    path("grants", api.CreditApi.as_view()),
     path("invoices", invoice_api.InvoicesApi.as_view()),
     path("invoices/<str:invoice_id>", invoice_api.InvoiceApi.as_view()),
     path("invoices/<str:invoice_id>/pdf", invoice_api.InvoicePdfApi.as_view()),

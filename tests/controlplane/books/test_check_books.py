@@ -107,6 +107,7 @@ def _tampering(table: str):
         cursor.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
 
 
+QUOTAS = "each quota's spent, held, running and tokens of the day are the sums of its holds"
 DAMAGE = [
     (
         "billing_ledgerentry",
@@ -184,6 +185,14 @@ DAMAGE = [
         {"each tenant's credit is its grants less the credit used, and not below zero"},
     ),
     (
+        "billing_grantuse",
+        "UPDATE billing_grantuse SET amount = amount + 1",
+        {
+            "each tenant's credit is its grants less the credit used, and not below zero",
+            "no grant gives more than it holds, and each statement's credit is what grants gave",
+        },
+    ),
+    (
         "billing_usageevent",
         "UPDATE billing_usageevent SET key_id = (SELECT id FROM tenants_apikey WHERE name = 'globex key') "
         "WHERE request_id = 'req_1'",
@@ -198,27 +207,27 @@ DAMAGE = [
         "WHERE request_id = 'req_open'",
         {
             "holds and quotas belong to the tenants of their keys",
-            "each quota's spent and held are the sums of its holds",
+            QUOTAS,
         },
     ),
     (
         "quotas_quota",
         "UPDATE quotas_quota SET spent = spent + 0.1 WHERE key_id IS NOT NULL",
-        {"each quota's spent and held are the sums of its holds"},
+        {QUOTAS},
     ),
     (
         "quotas_hold",
         "DELETE FROM quotas_hold WHERE request_id = 'req_3'",
         {
             "each usage event settled exactly one hold, for its amount",
-            "each quota's spent and held are the sums of its holds",
+            QUOTAS,
         },
     ),
     (
         "quotas_hold",
         "UPDATE quotas_hold SET settled_at = now(), settled_amount = 0, settled_tokens = 0, ended_at = now(), "
         "state = 'settled' WHERE request_id = 'req_open'",
-        {"each settled hold has its usage event", "each quota's spent and held are the sums of its holds"},
+        {"each settled hold has its usage event", QUOTAS},
     ),
     (
         "billing_statementevent",
