@@ -10,12 +10,20 @@ from tenants.auth import InvalidKey, Principal, authenticate_plan
 from tenants.models import Membership, Tenant, User
 from tenants.networks import client_address
 from tenants.permissions import role_can, scopes_can
+from tenants.second_factor import has_second_factor
 from tenants.sessions import SessionStore, note_seen
 from tenants.sql import run_sync
 
 TENANT_HEADER = "X-Veneer-Tenant"
 CSRF_REMEDY = "The page is out of date: reload it. Programs send the cookie `csrftoken` back as header X-CSRFToken."
 ADDRESS_NOT_ALLOWED = "address_not_allowed"
+SUSPENDED = "tenant_suspended"
+NEEDS_SECOND_FACTOR = "second_factor_needed"
+BARRED_TEXT = {
+    SUSPENDED: "This tenant is suspended: its keys are refused and nothing in it can be changed. "
+    "Ask the platform's operator.",
+    NEEDS_SECOND_FACTOR: "This tenant requires a second factor: set one up on the console's security page first.",
+}
 
 
 def address_refused(address: str) -> str:
@@ -26,7 +34,8 @@ def address_refused(address: str) -> str:
 class Caller:
     """`request.user` of every management view.
 
-    tenant: whom the call is about; None for a person who belongs to none. role: of a person. scopes, key: of a key.
+    tenant: whom the call is about; None for a person who belongs to none, or is barred from theirs. role: of a person.
+    scopes, key: of a key. barred: why a person can do nothing in the tenant that they asked for.
     """
 
     actor: str  # usr_... or key_...
@@ -35,6 +44,7 @@ class Caller:
     role: str | None = None
     scopes: tuple[str, ...] = ()
     key: Principal | None = None
+    barred: str | None = None
     is_authenticated: bool = True
 
     @property
@@ -75,14 +85,25 @@ def note_seen_now(request: HttpRequest) -> None:
 
 def caller_for(user: User, tenant_id: str | None) -> Caller:
     """The person in the tenant asked for, or in their first. Foreign and missing tenants are both NotFound."""
-    rows = Membership.objects.filter(user=user, tenant__is_active=True).select_related("tenant")
-    memberships = rows.order_by("created_at", "id")
+    rows = Membership.objects.filter(user=user).select_related("tenant")
+    memberships = rows.order_by("-tenant__is_active", "created_at", "id")
     membership = next((m for m in memberships if not tenant_id or m.tenant_id == tenant_id), None)
     if membership is None and tenant_id:
         raise exceptions.NotFound(f"{TENANT_HEADER}: there is no tenant {tenant_id[:40]!r} that you belong to")
     if membership is None:
         return Caller(actor=user.id, tenant=None, user=user)
+    if barred := why_barred(membership.tenant, user):
+        return Caller(actor=user.id, tenant=None, user=user, barred=barred)
     return Caller(actor=user.id, tenant=membership.tenant, user=user, role=membership.role)
+
+
+def why_barred(tenant: Tenant, user: User) -> str | None:
+    """Why a member can do nothing in their tenant; None where they can."""
+    if not tenant.is_active:
+        return SUSPENDED
+    if tenant.requires_second_factor and not has_second_factor(user):
+        return NEEDS_SECOND_FACTOR
+    return None
 
 
 def bearer_key(request: Request | HttpRequest) -> str | None:

@@ -1,5 +1,5 @@
-"""What a person proves themselves with, and where they did: sessions, links to a new password. `tenants.models` holds
-the people."""
+"""What a person proves themselves with, and where they did: sessions, links to a new password, second factors.
+`tenants.models` holds the people."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -11,6 +11,10 @@ USER = "tenants.User"
 
 def new_session_id() -> str:
     return new_id("ses")
+
+
+def new_passkey_id() -> str:
+    return new_id("pas")
 
 
 class Session(models.Model):
@@ -37,4 +41,38 @@ class PasswordReset(models.Model):
     token_digest = models.CharField(max_length=64, unique=True)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+
+
+class Totp(models.Model):
+    """The app that shows a person six digits. sealed_secret: `tenants.sealing`. confirmed_at: None until a first code
+    was right. last_step: the time step of the last code that was taken; it and those before are taken no more."""
+
+    user = models.OneToOneField(USER, primary_key=True, on_delete=models.CASCADE, related_name="totp")
+    sealed_secret = models.TextField()
+    confirmed_at = models.DateTimeField(null=True)
+    last_step = models.BigIntegerField(default=0)
+
+
+class RecoveryCode(models.Model):
+    """Good once, where the second factor is lost. digest: HMAC with the pepper of `pepper_version`."""
+
+    user = models.ForeignKey(USER, on_delete=models.CASCADE, related_name="recovery_codes")
+    digest = models.CharField(max_length=64)
+    pepper_version = models.IntegerField()
+    used_at = models.DateTimeField(null=True)
+
+
+class Passkey(models.Model):
+    """A WebAuthn credential. key_id: as browsers name it, base64url. credential: its public key and id, as CBOR.
+    rp_id: the host that it was made for; it answers to no other. sign_count: of the last use."""
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_passkey_id, editable=False)
+    user = models.ForeignKey(USER, on_delete=models.CASCADE, related_name="passkeys")
+    name = models.CharField(max_length=100)
+    rp_id = models.CharField(max_length=255)
+    key_id = models.CharField(max_length=1400, unique=True)
+    credential = models.BinaryField()
+    sign_count = models.BigIntegerField()
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
     used_at = models.DateTimeField(null=True)

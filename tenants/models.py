@@ -76,13 +76,17 @@ class User(AbstractBaseUser):
 
 
 class Tenant(models.Model):
-    """A customer. `cache_salt` keeps its prefix-cache entries apart from everybody else's (rule 1)."""
+    """A customer. `cache_salt` keeps its prefix-cache entries apart from everybody else's (rule 1).
+
+    requires_second_factor: members without one can do nothing here but be told so.
+    """
 
     id = models.CharField(primary_key=True, max_length=32, default=new_tenant_id, editable=False)
     slug = models.SlugField(unique=True)
     name = models.CharField(max_length=100)
     cache_salt = models.CharField(max_length=32, default=new_cache_salt, editable=False)
     is_active = models.BooleanField(default=True)
+    requires_second_factor = models.BooleanField(default=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     def __str__(self) -> str:

@@ -20,13 +20,15 @@ ACTIONS: Final = (
     "members:read",
     "members:write",
     "audit:read",
+    "tenant:write",
 )
 _READ: Final = frozenset({"adapters:read", "usage:read"})
 _DEVELOPER: Final = _READ | {"inference", "adapters:write", "keys:read", "keys:write"}
-_ADMIN: Final = frozenset(ACTIONS)
+_OWNER: Final = frozenset(ACTIONS)
+_ADMIN: Final = _OWNER - {"tenant:write"}
 
 ROLE_ACTIONS: Final[dict[str, frozenset[str]]] = {
-    Role.OWNER: _ADMIN,
+    Role.OWNER: _OWNER,
     Role.ADMIN: _ADMIN,
     Role.DEVELOPER: _DEVELOPER,
     Role.BILLING: frozenset({"usage:read", "billing:read", "billing:write"}),

@@ -21,8 +21,8 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from controlplane.errors import InvalidRequest, NotFound
-from tenants.api_auth import Caller
+from controlplane.errors import Forbidden, InvalidRequest, NotFound
+from tenants.api_auth import BARRED_TEXT, Caller
 from tenants.models import Tenant
 
 M = TypeVar("M", bound=models.Model)
@@ -38,8 +38,11 @@ def caller(request: Request) -> Caller:
 
 
 def tenant_of(request: Request) -> Tenant:
-    """The tenant the call is about. NotFound for a person who belongs to none."""
-    tenant = caller(request).tenant
+    """The tenant the call is about. NotFound for a person who belongs to none, Forbidden for one barred from theirs."""
+    who = caller(request)
+    tenant = who.tenant
+    if who.barred:
+        raise Forbidden(BARRED_TEXT[who.barred], code=who.barred)
     if tenant is None:
         raise NotFound("You belong to no tenant: ask an administrator of one to add you.", code="no_tenant")
     return tenant

@@ -309,6 +309,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/adapters/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description A new version whose files are fetched. Its `files` tell how far it is, its `state` the rest. */
+        post: operations["adapters_import"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/agreement": {
         parameters: {
             query?: never;
@@ -390,6 +407,23 @@ export interface paths {
         head?: never;
         /** @description Whom invoices name, and in which zone a month begins. Invoices that were issued stay as they are. */
         patch: operations["billing_profile_change"];
+        trace?: never;
+    };
+    "/api/v1/grants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Credit that was given, with what is left of it. What expires first is used first. */
+        get: operations["grants_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/invitations": {
@@ -1449,16 +1483,22 @@ export interface components {
             /** @default promo */
             kind: components["schemas"]["GiveGrantKindEnum"];
             reference?: string;
+            /** Format: date-time */
+            expires_at?: string | null;
         };
         GrantPage: {
             data: components["schemas"]["GrantShape"][];
             next: string | null;
         };
+        /** @description Usage that ended before expires_at (null: never) is covered. remaining: not used yet, and not expired. */
         GrantShape: {
             id: string;
             amount: string;
             kind: string;
             reference: string;
+            remaining: string;
+            /** Format: date-time */
+            expires_at: string | null;
             /** Format: date-time */
             created_at: string;
         };
@@ -1475,6 +1515,15 @@ export interface components {
             cost_per_1m: string | null;
             group: string;
             label: string;
+        };
+        /**
+         * @description source: the https URL of a folder with the adapter's files; or a list of the files' own https URLs; or
+         *     `s3://bucket/prefix`; or `org/name[@revision]` of the hub.
+         */
+        ImportAdapterRequest: {
+            name: string;
+            base_model: string;
+            source: string | string[];
         };
         InvitationPage: {
             data: components["schemas"]["InvitationShape"][];
@@ -1752,6 +1801,10 @@ export interface components {
             options: {
                 [key: string]: unknown;
             };
+        };
+        OwnGrantPage: {
+            data: components["schemas"]["GrantShape"][];
+            next: string | null;
         };
         PartyShape: {
             name: string;
@@ -2187,8 +2240,9 @@ export interface components {
             ranges: number[][];
             name: string;
             size: number;
-            sha256: string;
+            sha256: string | null;
         };
+        /** @description source: where an import's files are fetched from, null for an upload. size_bytes, files: as far as known. */
         VersionShape: {
             id: string;
             number: number;
@@ -2202,6 +2256,7 @@ export interface components {
             /** Format: date-time */
             ready_at: string | null;
             report: components["schemas"]["ReportShape"] | null;
+            source: string | null;
             files: components["schemas"]["VersionFileShape"][];
         };
         /**
@@ -3024,6 +3079,53 @@ export interface operations {
             };
         };
     };
+    adapters_import: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ImportAdapterRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedUpload"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     agreement_get: {
         parameters: {
             query?: never;
@@ -3182,6 +3284,30 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    grants_list: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnGrantPage"];
                 };
             };
         };

@@ -22,6 +22,10 @@ STATUS_OF: Final[dict[str, type[ApiError]]] = {
     "member_not_found": NotFound,
     "invitation_not_valid": NotFound,
     "reset_not_valid": NotFound,
+    "totp_in_use": Conflict,
+    "no_second_factor": Conflict,
+    "no_passkey": Conflict,
+    "too_many_passkeys": Conflict,
     "sign_in_first": Conflict,
     "another_account": Conflict,
 }

@@ -15,6 +15,7 @@ from controlplane.rest import PAGE_PARAMETERS, ErrorBody, OperatorOnly, caller, 
 from tenants.models import User
 from tenants.passwords import HANDED_LIFETIME, start_reset
 from tenants.people import set_active
+from tenants.second_factor import forget_factors
 
 
 class PersonShape(serializers.Serializer[Any]):
@@ -92,3 +93,14 @@ class ResetLinkApi(APIView):
         token = start_reset(user=find_person(user_id), issued_by=person(request))
         seconds = int(HANDED_LIFETIME.total_seconds())
         return Response({"link": reset_link(token), "lifetime_seconds": seconds}, status=201)
+
+
+class ForgetFactorsApi(APIView):
+    permission_classes = (OperatorOnly,)
+
+    @extend_schema(operation_id="operator_people_forget_factors", request=None, responses={204: None, 404: ErrorBody})
+    def post(self, request: Request, user_id: str) -> Response:
+        """For somebody who has lost every second factor, once you know that it is them: the password alone lets them
+        in, and every session of theirs ends."""
+        forget_factors(user=find_person(user_id), actor=caller(request).actor)
+        return Response(status=204)

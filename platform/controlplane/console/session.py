@@ -17,11 +17,14 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from controlplane.console.proof import check_password
+from controlplane.errors import NotAuthenticated
 from controlplane.rest import ErrorBody, PersonOnly, caller
-from tenants.api_auth import SessionAuthentication, note_seen_now
+from tenants.api_auth import BARRED_TEXT, SessionAuthentication, note_seen_now, why_barred
 from tenants.lockout import forget_attempts
-from tenants.models import Membership, Role, User
+from tenants.models import Membership, Role, Tenant, User
 from tenants.networks import client_address
+from tenants.second_factor import factors_of
+from tenants.second_step import start_second_step
 
 
 class SessionShape(serializers.Serializer[Any]):
@@ -44,6 +47,11 @@ class SessionShape(serializers.Serializer[Any]):
 
         tenant = In()
         role = serializers.ChoiceField(choices=Role.choices)
+        barred = serializers.ChoiceField(
+            choices=list(BARRED_TEXT),
+            allow_null=True,
+            help_text="why nothing can be done in this tenant; null where it can",
+        )
 
         class Meta:
             ref_name = "Membership"
@@ -92,11 +100,22 @@ class SessionApi(APIView):
         responses={200: SessionShape, 400: ErrorBody, 401: ErrorBody, 403: ErrorBody, 429: ErrorBody},
     )
     def post(self, request: Request) -> Response:
-        """A session cookie and a new CSRF cookie. One answer for an unknown account and for a wrong password."""
+        """A session cookie and a new CSRF cookie. One answer for an unknown account and for a wrong password.
+
+        401 `second_factor_required` is half the way: its `factors` say whether `session/code` or `session/passkey` is
+        next.
+        """
         SessionAuthentication().enforce_csrf(request)
         data = self.Input(data=request.data)
         data.is_valid(raise_exception=True)
         user = check_password(request._request, **data.validated_data)
+        if kinds := factors_of(user).kinds:
+            start_second_step(request.session, user)
+            raise NotAuthenticated(
+                "The password is right. Now prove it with your second factor.",
+                code="second_factor_required",
+                details={"factors": kinds},
+            )
         open_session(request._request, user)
         return Response(session_body(user))
 
@@ -114,16 +133,20 @@ def open_session(request: HttpRequest, user: User) -> None:
 
 
 def session_body(user: User) -> dict[str, Any]:
-    memberships = Membership.objects.filter(user=user, tenant__is_active=True).select_related("tenant")
+    memberships = Membership.objects.filter(user=user).select_related("tenant")
     return {
         "user": {"id": user.id, "email": user.email, "is_operator": user.is_operator},
         "memberships": [
-            {"tenant": {"id": m.tenant.id, "slug": m.tenant.slug, "name": m.tenant.name}, "role": m.role}
-            for m in memberships.order_by("created_at", "id")
+            {"tenant": tenant_name(m.tenant), "role": m.role, "barred": why_barred(m.tenant, user)}
+            for m in memberships.order_by("-tenant__is_active", "created_at", "id")
         ],
         "door_url": settings.DOOR_URL,
         "base_model": {"name": settings.MODEL_DIR.name, "context_len": context_len(settings.MODEL_DIR)},
     }
+
+
+def tenant_name(tenant: Tenant) -> dict[str, Any]:
+    return {"id": tenant.id, "slug": tenant.slug, "name": tenant.name}
 
 
 def context_len(model_dir: Path) -> int | None:

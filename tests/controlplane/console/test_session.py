@@ -19,9 +19,10 @@ WRONG = {"email": "owner@acme.example", "password": "not it"}
 def test_a_person_signs_in_with_any_capitals_and_reads_who_they_are(cast: Cast) -> None:
     api = Api()
     status, body = api.post("session", RIGHT | {"email": " Owner@ACME.example "})
+    acme = {"id": cast.acme.id, "slug": "acme", "name": "Acme"}
     expected = {
         "user": {"id": cast.owner.id, "email": "owner@acme.example", "is_operator": False},
-        "memberships": [{"tenant": {"id": cast.acme.id, "slug": "acme", "name": "Acme"}, "role": "owner"}],
+        "memberships": [{"tenant": acme, "role": "owner", "barred": None}],
         "door_url": settings.DOOR_URL,
         "base_model": {"name": settings.MODEL_DIR.name, "context_len": None},
     }
