@@ -24,6 +24,14 @@ class Query(NamedTuple):
     params: dict[str, Any]
 
 
+class Parts(NamedTuple):
+    """What may stand between the WITH of a statement and its own parts: `name AS (...), ...`. Done together with it, or
+    not at all."""
+
+    sql: str
+    params: dict[str, Any]
+
+
 Plan = Generator[Query, list[Row], T]
 
 

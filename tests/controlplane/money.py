@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from enum import IntEnum
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,12 @@ from controlplane.billing.pricing import PinnedPrice, amount_of
 from controlplane.billing.services import price_by_id, record_usage
 from controlplane.quotas.limits import LimitChanges, change_limits
 from controlplane.quotas.models import Hold, Quota
-from controlplane.quotas.services import reserve, settle_hold
+from controlplane.quotas.services import reserve, settling
 from tenants.ids import new_id
 from tenants.key_services import issue_key
 from tenants.models import ApiKey, Tenant
 from tenants.scope import ALL_TENANTS, tenant_scope
-from tenants.sql import Plan, run_sync
+from tenants.sql import Plan, Query, run_sync
 
 BASE = "base"
 ROOT = Path(__file__).resolve().parents[2]
@@ -87,6 +88,21 @@ def _served(customer: Customer, usage: dict[str, Any]) -> Plan[Decimal]:
     yield from settle_hold(request_id=usage["request_id"], amount=amount, tokens=prompt + completion)
     yield from record_usage(**usage)
     return amount
+
+
+class Settlement(IntEnum):
+    """What a settlement did. LATE: the hold had expired or been released."""
+
+    NOTHING = 0
+    SETTLED = 1
+    LATE = 2
+
+
+def settle_hold(*, request_id: str, amount: Decimal, tokens: int) -> Plan[Settlement]:
+    """`settling` alone; in the product it always goes with the usage event."""
+    parts = settling(request_id=request_id, amount=amount, tokens=tokens)
+    ended = yield Query(f"WITH {parts.sql} SELECT late FROM settled", parts.params)
+    return Settlement.NOTHING if not ended else Settlement.LATE if ended[0]["late"] else Settlement.SETTLED
 
 
 def customer_named(slug: str, **rates: str) -> Customer:

@@ -2,7 +2,7 @@
 
 import json
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
 from controlplane.billing.models import AccountKind
 from tenants.sql import Plan, Query
@@ -10,22 +10,30 @@ from tenants.sql import Plan, Query
 DEBITED: Final = 1
 CREDITED: Final = -1
 PLATFORM_KINDS: Final = tuple(kind for kind in AccountKind if kind not in (AccountKind.RECEIVABLE, AccountKind.CREDIT))
+_PLATFORM: Final = [kind.value for kind in PLATFORM_KINDS]
 
-# One statement: foreign keys are checked at its end, and a deferred trigger checks the sum at commit.
-_POST = """
-WITH wanted AS (
-    SELECT CASE WHEN kind = ANY(%(platform)s::text[]) THEN NULL ELSE %(tenant)s::text END AS tenant_id, kind, amount
-    FROM (SELECT key AS kind, value::numeric AS amount FROM jsonb_each_text(%(entries)s::jsonb)) entry
+
+def posting(when: str) -> str:
+    """Parts of a statement, to stand behind WITH or behind other parts, that book one transaction if `when` holds; they
+    take the parameters of `posted`. One statement: foreign keys are checked at its end, and a deferred trigger checks
+    the sum at commit."""
+    return f"""wanted AS (
+    SELECT CASE WHEN kind = ANY(%(platform)s::text[]) THEN NULL ELSE %(tenant_id)s::text END AS tenant_id, kind, amount
+    FROM (SELECT key AS kind, value::numeric AS amount FROM jsonb_each_text(%(entries)s::jsonb)) entry WHERE {when}
 ), accounts AS (
     INSERT INTO billing_ledgeraccount (id, tenant_id, kind)
     SELECT coalesce(tenant_id, 'platform') || ':' || kind, tenant_id, kind FROM wanted
     ON CONFLICT (id) DO NOTHING
 ), booked AS (
-    INSERT INTO billing_ledgertransaction (id, tenant_id, kind) VALUES (%(id)s, %(tenant)s, %(kind)s)
-)
-INSERT INTO billing_ledgerentry (transaction_id, account_id, amount)
-SELECT %(id)s, coalesce(tenant_id, 'platform') || ':' || kind, amount FROM wanted
-"""
+    INSERT INTO billing_ledgertransaction (id, tenant_id, kind)
+    SELECT %(transaction_id)s, %(tenant_id)s, %(transaction_kind)s WHERE {when}
+), entries AS (
+    INSERT INTO billing_ledgerentry (transaction_id, account_id, amount)
+    SELECT %(transaction_id)s, coalesce(tenant_id, 'platform') || ':' || kind, amount FROM wanted
+)"""  # noqa: S608  # constants only
+
+
+_POST = f"WITH {posting('true')} SELECT"
 _BALANCE = """
 SELECT coalesce(sum(entry.amount), 0) AS balance
 FROM billing_ledgerentry entry JOIN billing_ledgeraccount account ON account.id = entry.account_id
@@ -33,13 +41,19 @@ WHERE account.tenant_id = %(tenant)s AND account.kind = %(kind)s
 """
 
 
-def post(*, transaction_id: str, tenant_id: str, kind: str, entries: dict[str, Decimal]) -> Plan[None]:
-    """Book one transaction. entries: account kind -> signed dollars. IntegrityError for an id booked before."""
+def posted(*, transaction_id: str, tenant_id: str, kind: str, entries: dict[str, Decimal]) -> dict[str, Any]:
+    """The parameters of `posting`. entries: account kind -> signed dollars."""
     assert sum(entries.values()) == 0, entries
     texts = json.dumps({account: str(amount) for account, amount in entries.items()})
-    platform = [account.value for account in PLATFORM_KINDS]
-    params = {"id": transaction_id, "tenant": tenant_id, "kind": kind, "entries": texts, "platform": platform}
-    yield Query(_POST, params)
+    return {
+        "transaction_id": transaction_id, "tenant_id": tenant_id, "transaction_kind": kind, "entries": texts,
+        "platform": _PLATFORM,
+    }  # fmt: skip
+
+
+def post(*, transaction_id: str, tenant_id: str, kind: str, entries: dict[str, Decimal]) -> Plan[None]:
+    """Book one transaction. entries: account kind -> signed dollars. IntegrityError for an id booked before."""
+    yield Query(_POST, posted(transaction_id=transaction_id, tenant_id=tenant_id, kind=kind, entries=entries))
 
 
 def balance_of(*, tenant_id: str, kind: AccountKind) -> Plan[Decimal]:

@@ -5,11 +5,11 @@ import logging
 from datetime import datetime
 from typing import Any, Final
 
-from controlplane.billing.ledger import CREDITED, post
+from controlplane.billing.ledger import CREDITED, posted, posting
 from controlplane.billing.pricing import PinnedPrice, amount_of
 from controlplane.billing.rates import rates
 from controlplane.errors import Unavailable
-from tenants.sql import Plan, Query, Row
+from tenants.sql import Parts, Plan, Query, Row
 
 __all__ = ["PinnedPrice", "amount_of", "open_discrepancy", "price_by_id", "price_for", "record_usage"]
 log = logging.getLogger(__name__)
@@ -23,17 +23,18 @@ WHERE base_model = %(base_model)s
 ORDER BY adapter_id IS NULL, tenant_id IS NULL LIMIT 1
 """  # noqa: S608  # constants only
 _PRICE_BY_ID = f"SELECT id, {_RATES} FROM billing_price price WHERE id = %(id)s"  # noqa: S608
-_ADD_EVENT = """
-INSERT INTO billing_usageevent (
-    request_id, tenant_id, key_id, adapter_id, adapter_version_id, model, base_model, price_id, prompt_tokens,
-    cached_tokens, completion_tokens, device_ns, amount, finish_reason, started_at, finished_at, late, engine_position,
-    is_batch)
-VALUES (%(request_id)s, %(tenant_id)s, %(key_id)s, %(adapter_id)s, %(adapter_version_id)s, %(model)s, %(base_model)s,
-    %(price_id)s, %(prompt_tokens)s, %(cached_tokens)s, %(completion_tokens)s, %(device_ns)s, %(amount)s,
-    %(finish_reason)s, %(started_at)s, %(finished_at)s, %(late)s, %(engine_position)s,
-    %(is_batch)s)
-ON CONFLICT (request_id) DO NOTHING RETURNING id
-"""
+_RECORD = f"""event AS (
+    INSERT INTO billing_usageevent (
+        request_id, tenant_id, key_id, adapter_id, adapter_version_id, model, base_model, price_id, prompt_tokens,
+        cached_tokens, completion_tokens, device_ns, amount, finish_reason, started_at, finished_at, late,
+        engine_position, is_batch)
+    VALUES (%(request_id)s, %(tenant_id)s, %(key_id)s, %(adapter_id)s, %(adapter_version_id)s, %(model)s,
+        %(base_model)s, %(price_id)s, %(prompt_tokens)s, %(cached_tokens)s, %(completion_tokens)s, %(device_ns)s,
+        %(amount)s, %(finish_reason)s, %(started_at)s, %(finished_at)s, %(late)s, %(engine_position)s, %(is_batch)s)
+    ON CONFLICT (request_id) DO NOTHING RETURNING id
+), {posting("EXISTS (SELECT FROM event)")} SELECT id FROM event
+"""  # noqa: S608
+_RECORD_ENDING = _RECORD.replace("%(late)s", "coalesce((SELECT late FROM settled), false)")
 # What two deliveries of one event must agree on. Clocks and reasons may differ between the door and the journal.
 _IDENTITY: Final = (
     "tenant_id", "key_id", "adapter_version_id", "price_id", "prompt_tokens", "cached_tokens", "completion_tokens",
@@ -95,21 +96,32 @@ def record_usage(
     engine_position: int | None = None,
     late: bool = False,
     is_batch: bool = False,
+    price: PinnedPrice | None = None,
+    ending: Parts | None = None,
 ) -> Plan[bool]:
     """Book one request: its usage event and its ledger transaction, together. True if this call booked it.
+
+    price: that of `price_id`, where it is at hand. ending: what ends the request's hold, to be done in the same
+    statement, whether or not this call books; its part `settled(late)` says whether that was late.
 
     False where the request id is booked already. The same usage again is a success without effect; other usage under
     that id leaves the books as they are and opens a discrepancy (kind `usage_conflict`).
     """
     event: dict[str, Any] = dict(locals())
-    price = yield from price_by_id(price_id, adapter_id=adapter_id, is_batch=is_batch)
-    event["amount"] = amount_of(price, prompt=prompt_tokens, cached=cached_tokens, completion=completion_tokens)
-    if not (yield Query(_ADD_EVENT, event)):
+    del event["price"], event["ending"]
+    price = price or (yield from price_by_id(price_id, adapter_id=adapter_id, is_batch=is_batch))
+    amount = amount_of(price, prompt=prompt_tokens, cached=cached_tokens, completion=completion_tokens)
+    entries = {"receivable": amount, "revenue": CREDITED * amount}
+    event |= {"amount": amount} | posted(
+        transaction_id=f"usage:{request_id}", tenant_id=tenant_id, kind="usage", entries=entries
+    )
+    if ending:
+        booked = yield Query(f"WITH {ending.sql}, {_RECORD_ENDING}", ending.params | event)
+    else:
+        booked = yield Query(f"WITH {_RECORD}", event)
+    if not booked:
         yield from _compare(event)
-        return False
-    entries = {"receivable": event["amount"], "revenue": CREDITED * event["amount"]}
-    yield from post(transaction_id=f"usage:{request_id}", tenant_id=tenant_id, kind="usage", entries=entries)
-    return True
+    return bool(booked)
 
 
 def _compare(event: dict[str, Any]) -> Plan[None]:

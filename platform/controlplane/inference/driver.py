@@ -21,7 +21,7 @@ from controlplane.inference.settlement import Ended, settle_request
 from controlplane.quotas.services import release_hold
 from controlplane.tracing import Noted
 from engine.protocol import Generate, TokenEvent, Usage
-from tenants.sql import run_async
+from tenants.sql import run_lean
 
 log = logging.getLogger(__name__)
 ABORT_PATIENCE_SECONDS = 10.0
@@ -141,7 +141,7 @@ async def _pump(stream: EngineStream, order: Order, run: Run, first_index: int) 
 
 
 async def _give_back(door: Door, order: Order, run: Run, error: ApiError) -> None:
-    await run_async(door.pool, release_hold(request_id=order.request_id))
+    await run_lean(door.pool, release_hold(request_id=order.request_id))
     run.break_off(error)
 
 
@@ -156,7 +156,7 @@ async def _settle_surely(door: Door, order: Order, ended: Ended) -> None:
     """A database that blinks is tried again; one that stays away leaves the request to the journal."""
     for attempt in range(SETTLE_TRIES):
         try:
-            is_ours = await run_async(door.pool, settle_request(order.account, ended))
+            is_ours = await run_lean(door.pool, settle_request(order.account, ended))
         except (psycopg.OperationalError, PoolTimeout) as exc:
             log.warning("%s: not settled (try %d of %d): %s", ended.request_id, attempt + 1, SETTLE_TRIES, exc)
             await asyncio.sleep(0.2 * 2**attempt)

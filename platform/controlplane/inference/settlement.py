@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from controlplane.billing.services import PinnedPrice, amount_of, price_by_id, record_usage
-from controlplane.quotas.services import Settlement, settle_hold
+from controlplane.quotas.services import settling
 from engine.protocol import Usage
 from tenants.sql import Plan
 
@@ -74,10 +74,10 @@ def account_of_hold(tenant_id: str, key_id: str, context: dict[str, Any]) -> Pla
 
 
 def settle_request(account: Account, ended: Ended) -> Plan[bool]:
-    """End the hold and record the usage, in the caller's one transaction. Any number of calls have the effect of one.
+    """End the hold and record the usage, in one statement. Any number of calls have the effect of one.
     True when this call recorded the usage."""
     usage = ended.usage
-    settled = yield from settle_hold(
+    ending = settling(
         request_id=ended.request_id,
         amount=account.amount(usage),
         tokens=usage.prompt_tokens + usage.completion_tokens,
@@ -100,8 +100,9 @@ def settle_request(account: Account, ended: Ended) -> Plan[bool]:
             started_at=ended.started_at,
             finished_at=ended.finished_at,
             engine_position=ended.engine_position,
-            late=settled == Settlement.LATE,
             is_batch=account.is_batch,
+            price=account.price,
+            ending=ending,
         )
     )
 

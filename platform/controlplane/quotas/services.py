@@ -6,21 +6,12 @@ holds (the journal's reader does) beside others that end one each.
 
 import json
 from decimal import Decimal
-from enum import IntEnum
 from typing import Any
 
 from controlplane.quotas import statements as sql
 from controlplane.quotas.rates import Limits, limits_of
 from controlplane.quotas.refusals import rate_refusal, reused_id, room_refusal
-from tenants.sql import Plan, Query, Row, run_sync
-
-
-class Settlement(IntEnum):
-    """What a settlement did. False: nothing, the hold is missing or was settled before."""
-
-    NOTHING = 0
-    SETTLED = 1
-    LATE = 2  # the hold had expired or been released: booked all the same, and flagged
+from tenants.sql import Parts, Plan, Query, Row, run_sync
 
 
 def reserve(
@@ -70,19 +61,17 @@ def _take_after_all(hold: dict[str, Any]) -> Plan[list[Row]]:
     return taken
 
 
-def settle_hold(*, request_id: str, amount: Decimal, tokens: int) -> Plan[Settlement]:
-    """End a hold with what the request came to; the rest goes back. True if this call booked it.
+def settling(*, request_id: str, amount: Decimal, tokens: int) -> Parts:
+    """Ends a hold with what the request came to, as parts of a statement; the rest goes back. Of them `settled(late)`
+    has a row if that booked it.
 
     Never books more than was held: a larger `amount` is cut to it, and `check_books` then shows the usage event that
-    cost more than its settlement. A hold that has ended otherwise is booked late (`Settlement.LATE`), the one way in
-    which a budget may end up overspent.
+    cost more than its settlement. A hold that has ended otherwise is booked late, the one way in which a budget may end
+    up overspent.
     """
     assert amount.is_finite(), amount
     assert amount >= 0, amount
-    ended = yield Query(sql.SETTLE, {"request_id": request_id, "amount": amount, "tokens": tokens})
-    if not ended:
-        return Settlement.NOTHING
-    return Settlement.LATE if ended[0]["late"] else Settlement.SETTLED
+    return Parts(sql.SETTLING, {"request_id": request_id, "amount": amount, "tokens": tokens})
 
 
 def release_hold(*, request_id: str) -> Plan[bool]:

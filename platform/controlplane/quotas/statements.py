@@ -42,8 +42,7 @@ def _as_of(at: str) -> str:
 
 
 def _locked(where: str) -> str:
-    return f"""
-WITH locked AS MATERIALIZED (
+    return f"""locked AS MATERIALIZED (
     SELECT quota.* FROM quotas_quota quota {where} ORDER BY quota.key_id NULLS FIRST FOR UPDATE OF quota
 ), clock AS MATERIALIZED (
     SELECT greatest(now(), max(day_start), max(period_start)) AS at FROM locked
@@ -53,7 +52,7 @@ WITH locked AS MATERIALIZED (
 
 
 LOOK: Final = {level: f"SELECT {_as_of('now()')} FROM quotas_quota WHERE {where}" for level, where in LEVELS.items()}  # noqa: S608
-LOCK: Final = f"{_locked(f'WHERE {_BOTH}')} SELECT * FROM level"  # noqa: S608
+LOCK: Final = f"WITH {_locked(f'WHERE {_BOTH}')} SELECT * FROM level"  # noqa: S608
 _NEW_ROW = f"{_MONTH.format(at='now()')}, {_DAY.format(at='now()')}, now()"
 ADD_TENANT_ROW: Final = f"""
 INSERT INTO quotas_quota (tenant_id, period_start, day_start, credited_at) VALUES (%(tenant)s, {_NEW_ROW})
@@ -66,7 +65,8 @@ VALUES (%(tenant)s, %(key)s, {_NEW_ROW}) ON CONFLICT (key_id) DO NOTHING
 
 # No row where a level has no room, or the id is used: then nothing is taken. Without a tenant's row there would be
 # nothing to lock, so there is no room either.
-TAKE: Final = f"""{_locked(f"WHERE {_BOTH}")}, room AS MATERIALIZED (
+TAKE: Final = f"""
+WITH {_locked(f"WHERE {_BOTH}")}, room AS MATERIALIZED (
     SELECT count(*) FILTER (WHERE key_id IS NULL) = 1 AND bool_and(
         (requests_per_minute IS NULL OR request_credit >= 60)
         AND (tokens_per_minute IS NULL OR token_credit >= 60 * %(tokens)s::numeric)
@@ -96,8 +96,9 @@ FROM level WHERE EXISTS (SELECT FROM opened)
 
 # How a hold ends that nobody has settled: with what it came to (settle), or as if it had never been (release, of an
 # open one). spent and freed move together: an ordinary end never raises spent + held, so excess grows only by a late
-# one. No row where there is nothing to end.
-_END = """{locked}, hold AS MATERIALIZED (
+# one. `settled` has no row where there is nothing to end.
+_END = """
+{locked}, hold AS MATERIALIZED (
     SELECT amount, tokens, state, created_at FROM quotas_hold
     WHERE request_id = %(request_id)s AND {may_end} AND (SELECT count(*) FROM level) > 0 FOR UPDATE
 ), ending AS MATERIALIZED (
@@ -106,7 +107,7 @@ _END = """{locked}, hold AS MATERIALIZED (
         CASE state WHEN 'open' THEN greatest(0, tokens - {used}) ELSE 0 END AS unused,
         CASE state WHEN 'released' THEN 0 ELSE tokens END - {used} AS unused_today
     FROM hold
-), booked AS (
+), counted AS (
     UPDATE quotas_quota quota SET
         spent = level.spent + ending.spent, held = level.held - ending.freed, running = level.running - ending.ended,
         excess = greatest(level.excess, level.spent + ending.spent + level.held - ending.freed - level.budget),
@@ -114,13 +115,13 @@ _END = """{locked}, hold AS MATERIALIZED (
             - CASE WHEN ending.created_at >= level.day_start THEN ending.unused_today ELSE 0 END,
         token_credit = least(60::numeric * quota.tokens_per_minute, quota.token_credit + 60::numeric * ending.unused)
     FROM level CROSS JOIN ending WHERE quota.id = level.id
-)
-UPDATE quotas_hold hold SET {end}, ended_at = coalesce(ended_at, now())
-FROM ending CROSS JOIN clock WHERE hold.request_id = %(request_id)s RETURNING hold.late
-"""
+), settled AS (
+    UPDATE quotas_hold hold SET {end}, ended_at = coalesce(ended_at, now())
+    FROM ending CROSS JOIN clock WHERE hold.request_id = %(request_id)s RETURNING hold.late
+)"""
 _LOCKED_OF_HOLD = _locked("""JOIN quotas_hold hold ON hold.request_id = %(request_id)s AND hold.settled_amount IS NULL
     AND quota.tenant_id = hold.tenant_id AND (quota.key_id IS NULL OR quota.key_id = hold.key_id)""")
-SETTLE: Final = _END.format(
+SETTLING: Final = _END.format(
     locked=_LOCKED_OF_HOLD,
     may_end="settled_amount IS NULL",
     spent="least(%(amount)s::numeric, amount)",
@@ -128,9 +129,11 @@ SETTLE: Final = _END.format(
     end="""settled_amount = ending.spent, settled_tokens = %(tokens)s::bigint, settled_at = clock.at,
     late = state <> 'open', state = CASE state WHEN 'open' THEN 'settled' ELSE state END""",
 )
-RELEASE: Final = _END.format(
+_RELEASING = _END.format(
     locked=_LOCKED_OF_HOLD, may_end="state = 'open'", spent="0::numeric", used="0", end="state = 'released'"
 )
+
+RELEASE: Final = f"WITH {_RELEASING} SELECT late FROM settled"  # noqa: S608
 
 # Limits change under the row's lock; what is used is counted anew from the holds, so a level that is limited for the
 # first time starts with the truth.

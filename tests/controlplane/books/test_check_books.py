@@ -18,11 +18,10 @@ from controlplane.billing.services import record_usage
 from controlplane.billing.statements import close_period
 from controlplane.inference.books import Report, check_books
 from controlplane.quotas.models import Hold
-from controlplane.quotas.services import settle_hold
 from tenants.sql import run_sync
 from tests.controlplane.books.journal import HOLD, write
 from tests.controlplane.fake_engine import FakeEngine
-from tests.controlplane.money import Customer, D, customer_named, everything
+from tests.controlplane.money import Customer, D, customer_named, everything, settle_hold
 
 
 def _broken(report: Report) -> set[str]:

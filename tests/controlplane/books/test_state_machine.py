@@ -24,11 +24,11 @@ from controlplane.billing.statements import close_period
 from controlplane.errors import InsufficientFunds, InvalidRequest
 from controlplane.inference.books import check_records, newest_event
 from controlplane.quotas.models import Hold
-from controlplane.quotas.services import Settlement, expire_holds, release_hold, settle_hold
+from controlplane.quotas.services import expire_holds, release_hold
 from tenants.ids import new_id
 from tenants.models import ApiKey
 from tenants.sql import Plan, run_sync
-from tests.controlplane.money import BASE, Customer, D, another_key, customer_named, everything
+from tests.controlplane.money import BASE, Customer, D, Settlement, another_key, customer_named, everything, settle_hold
 
 tokens = st.integers(0, 40)
 dollars = st.decimals(0, "0.0002", places=8)

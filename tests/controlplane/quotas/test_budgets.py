@@ -9,9 +9,9 @@ from django.utils import timezone
 from controlplane.errors import InsufficientFunds
 from controlplane.quotas.models import Hold, Period
 from controlplane.quotas.queries import quota_state
-from controlplane.quotas.services import release_hold, settle_hold
+from controlplane.quotas.services import release_hold
 from tenants.sql import run_sync
-from tests.controlplane.money import Customer, D, another_key, everything, in_processes, side_by_side
+from tests.controlplane.money import Customer, D, another_key, everything, in_processes, settle_hold, side_by_side
 
 threads = pytest.mark.django_db(transaction=True)
 

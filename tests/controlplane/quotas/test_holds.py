@@ -14,21 +14,21 @@ from controlplane.quotas import tasks
 from controlplane.quotas.models import Hold
 from controlplane.quotas.queries import hold_record, quota_state
 from controlplane.quotas.services import (
-    Settlement,
     expire_holds,
     expire_tenant_holds,
     release_hold,
     renew_holds,
-    settle_hold,
 )
 from tenants.sql import run_async, run_sync
 from tests.controlplane.money import (
     Customer,
     D,
+    Settlement,
     another_key,
     customer_named,
     database_url,
     everything,
+    settle_hold,
     side_by_side,
 )
 

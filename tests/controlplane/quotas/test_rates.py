@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from controlplane.errors import RateLimited
 from controlplane.quotas.models import Hold
 from controlplane.quotas.rates import duration_text
-from controlplane.quotas.services import release_hold, renew_holds, settle_hold
+from controlplane.quotas.services import release_hold, renew_holds
 from tenants.sql import run_sync
-from tests.controlplane.money import Customer, D, another_key, everything, side_by_side
+from tests.controlplane.money import Customer, D, another_key, everything, settle_hold, side_by_side
 
 threads = pytest.mark.django_db(transaction=True)
 
