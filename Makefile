@@ -13,7 +13,7 @@ NPM = $(RUN) -m setup.npm
 MODEL = $(or $(VENEER_MODEL),$(or $(VENEER_HOME),.veneer)/models/SmolLM2-135M-Instruct)
 
 help:  ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 setup:  ## install everything that the stack needs
 	$(SETUP)
