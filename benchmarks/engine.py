@@ -24,6 +24,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchmarks.adapter_files import RANKS, AdapterFiles
+from benchmarks.cpu_engine import measure_machine
+from benchmarks.registered import FEW, Account, Draw, by_zipf, evenly, shares
 from engine.adapters.disk_cache import DiskCache
 from engine.adapters.fetch import adapter_loader
 from engine.adapters.format import BaseShape
@@ -55,9 +57,10 @@ class Work:
     churn_answer: int = 16
     variance: int = 48
     longest: int = 128
+    turns: int = 3
 
 
-QUICK = Work(answer=12, long_prompt=1024, churn=24, churn_answer=4, variance=16, longest=32)
+QUICK = Work(answer=12, long_prompt=1024, churn=24, churn_answer=4, variance=16, longest=32, turns=1)
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class Watched:
     """The model, noting at each step how much of the pages that sequences hold is filled."""
 
     runner: Runner
+    account: Account
     held: int = 0
     filled: int = 0
 
@@ -91,7 +95,10 @@ class Watched:
         size = self.runner.kv.page_size
         self.held += sum(len(run.sequence.pages) * size for run in batch.runs)
         self.filled += sum(len(run.sequence.tokens) for run in batch.runs)
-        return self.runner.run(batch)
+        begun = time.perf_counter()
+        rows = self.runner.run(batch)
+        self.account.stepped(batch, time.perf_counter() - begun)
+        return rows
 
     @property
     def waste(self) -> float:
@@ -128,7 +135,9 @@ class Bench:
         while not self.engine.is_idle:
             self.step()
             if self.engine.is_waiting:
+                begun = time.perf_counter()
                 time.sleep(0.001)
+                self.model.account.waiting += time.perf_counter() - begun
 
     def throughput(self, ask: Callable[[], None]) -> float:
         """Tokens answered per second."""
@@ -155,12 +164,13 @@ class Machine:
     adapters: AdapterFiles
 
     @contextmanager
-    def bench(self, **changes: int) -> Iterator[Bench]:
+    def bench(self, account: Account | None = None, **changes: int) -> Iterator[Bench]:
         with tempfile.TemporaryDirectory(prefix="veneer-bench-") as home:
             config = dataclasses.replace(self.config, home=Path(home), **changes)  # type: ignore[arg-type]
-            info, model = self.runner.info, Watched(self.runner)
+            account = account or Account()
+            info, model = self.runner.info, Watched(self.runner, account)
             disk, files = DiskCache(Path(home) / "adapters", config.adapter_disk_bytes), self.adapters
-            load = adapter_loader(files.base, files.limits, disk, self.runner.bank)
+            load = account.loader(adapter_loader(files.base, files.limits, disk, self.runner.bank))
             pool = AdapterPool(self.runner.bank, config.adapter_slots, load, config.adapter_host_bytes)
             limits = Limits(info.vocab_size, info.context_len, config.kv_pool_tokens, config.max_rank)
             journal = Journal(config.home)
@@ -194,19 +204,39 @@ def throughput(machine: Machine) -> Iterator[Row]:
 
 
 def registered(machine: Machine) -> Iterator[Row]:
-    """The same number of requests, of adapters drawn evenly from many or from few, none loaded beforehand."""
+    """The same number of requests, of adapters drawn from few or from many. See `benchmarks.registered`."""
+    arms: dict[str, Draw] = {
+        f"{len(FEW)} registered adapters": evenly(FEW),
+        f"{REGISTERED:,} registered adapters, drawn evenly": evenly(range(REGISTERED)),
+        f"{REGISTERED:,} registered adapters, drawn by Zipf": by_zipf(range(REGISTERED)),
+    }
+    accounts = {name: Account() for name in arms}
+    read = [measure_machine(0.3).read]
+    for _ in range(machine.work.turns):
+        for name, draw in arms.items():
+            _turn(machine, accounts[name], draw)
+        read.append(measure_machine(0.3).read)
+    few = accounts[f"{len(FEW)} registered adapters"]
+    for name, account in accounts.items():
+        title = f"{name}, {machine.work.churn} requests of {account.adapters}"
+        more = [] if account is few else shares(few, account, max(read), machine.config.threads)
+        for figure, value, unit in (*account.figures(), *more):
+            yield Row(f"{title}: {figure}", value, unit)
+
+
+def _turn(machine: Machine, account: Account, draw: Draw) -> None:
     work = machine.work
-    for count in (5, REGISTERED):
-        with machine.bench() as bench:
-            numbers = [bench.draw.randrange(count) for _ in range(work.churn)]
-            chosen = [machine.adapters.reference(number) for number in numbers]
-
-            def ask(bench: Bench = bench, chosen: list[AdapterRef] = chosen) -> None:
-                for i, each in enumerate(chosen):
-                    bench.ask(f"r{i}", work.prompt, work.churn_answer, each)
-
-            name = f"{count:,} registered adapters, {work.churn} requests of {len(set(chosen))}"
-            yield Row(name, bench.throughput(ask), "tokens/s")
+    numbers = draw(random.Random(0), work.churn)
+    chosen = [machine.adapters.reference(number) for number in numbers]
+    with machine.bench(account) as bench:
+        begun = time.perf_counter()
+        for i, each in enumerate(chosen):
+            bench.ask(f"r{i}", work.prompt, work.churn_answer, each)
+        bench.drain()
+        account.seconds += time.perf_counter() - begun
+        account.tokens += bench.answered
+    account.requests += len(chosen)
+    account.adapters = len(set(numbers))
 
 
 def prefix(machine: Machine) -> Iterator[Row]:

@@ -23,7 +23,7 @@ from engine.metering.costing import run_weight, split_step
 from engine.metering.journal import Journal
 from engine.metering.metrics import Metrics
 from engine.models.rows import Rows
-from engine.protocol import EngineError, Event, FinishReason, Generate, Grammar, Pin, Preload, Usage
+from engine.protocol import EngineError, Event, FinishReason, Generate, Grammar, Pin, Usage
 from engine.request import Request
 from engine.scheduling.admission import Limits, refusal
 from engine.scheduling.overload import Line, ServiceRate, Shedding
@@ -118,8 +118,8 @@ class Engine:
         if request_id in self._live:
             self._end(self._live[request_id], "cancelled")
 
-    def place(self, asked: Pin | Preload) -> Event:
-        """Pin, unpin or load an adapter; where it is now."""
+    def place(self, asked: Pin) -> Event:
+        """Pin or unpin an adapter; where it is now."""
         return place(self._adapters, self._limits.max_rank, asked)
 
     @property

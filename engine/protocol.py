@@ -171,13 +171,6 @@ class Pin(msgspec.Struct, tag="pin", frozen=True):
     pinned: bool
 
 
-class Preload(msgspec.Struct, tag="preload", frozen=True):
-    """Have an adapter in host memory soon, for as long as there is room; answered with `Residency`."""
-
-    call_id: str
-    adapter: AdapterRef
-
-
 class Ping(msgspec.Struct, tag="ping", frozen=True):
     """Sent every second. An engine that hears nothing from a gateway for five seconds aborts what it asked for."""
 
@@ -196,7 +189,7 @@ class AckJournal(msgspec.Struct, tag="ack_journal", frozen=True):
     position: int
 
 
-Request = Describe | Prepare | Detokenize | Generate | Abort | Pin | Preload | Ping | ReadJournal | AckJournal
+Request = Describe | Prepare | Detokenize | Generate | Abort | Pin | Ping | ReadJournal | AckJournal
 
 
 # --- engine -> gateway -------------------------------------------------------------------------------------------

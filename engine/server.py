@@ -30,7 +30,6 @@ from engine.protocol import (
     Grammar,
     JournalPage,
     Pin,
-    Preload,
     Prepare,
     Prepared,
     ReadJournal,
@@ -204,7 +203,7 @@ class Server:
                 return self._prepare(gateway, request)
             case Detokenize():
                 return self._prompts.detokenize(request)
-            case Pin() | Preload():
+            case Pin():
                 self._steps.ask(gateway, request)
             case Describe():
                 return msgspec.structs.replace(self._description, call_id=request.call_id, pinned=self._steps.pinned)

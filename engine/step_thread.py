@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
 from engine.core import Engine
-from engine.protocol import Abort, EngineError, Event, Generate, Pin, Preload, TokenEvent
+from engine.protocol import Abort, EngineError, Event, Generate, Pin, TokenEvent
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class _Stop:
     seconds: float
 
 
-Command = Generate | Abort | Pin | Preload
+Command = Generate | Abort | Pin
 Deliver = Callable[[bytes, list[Event]], None]
 
 
@@ -111,7 +111,7 @@ class StepThread:
                 self._abort_all(gateway, why)
             case (gateway, Generate() as request):
                 self._add(gateway, request)
-            case (gateway, Pin() | Preload() as asked):
+            case (gateway, Pin() as asked):
                 self._deliver(gateway, [self._engine.place(asked)])
             case (gateway, Abort(request_id=request_id)):
                 if self._gateways.get(request_id) == gateway:

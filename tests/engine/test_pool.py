@@ -1,6 +1,8 @@
 """Adapter slots: random use against the bank, and each way a load can go wrong."""
 
+import os
 import random
+import sys
 import threading
 import time
 from collections import Counter, deque
@@ -16,7 +18,7 @@ from engine.adapters.host_cache import HostCache, Weights
 from engine.adapters.placement import place
 from engine.adapters.pool import AdapterPool, AdapterUnavailable
 from engine.model_info import ModelInfo
-from engine.protocol import AdapterRef, EngineError, Pin, Preload, Residency
+from engine.protocol import AdapterRef, EngineError, Pin, Residency
 from tests.engine.toy import ToyBank, toy_adapter, toy_load
 
 
@@ -379,14 +381,6 @@ def test_a_pin_waits_for_a_slot_that_is_in_use() -> None:
     assert bank.slots == {slots[0]: "a", slots[1]: "c"}
 
 
-def test_preloading_fills_host_memory_only() -> None:
-    pool, bank = pool_of(2)
-    assert isinstance(place(pool, 8, Preload("c", toy_adapter("a"))), Residency)
-    loaded(pool)
-    assert place(pool, 8, Preload("c", toy_adapter("a"))) == Residency("c", "a", "host", pinned=False)
-    assert bank.slots == {}
-
-
 def test_what_a_gateway_asks_is_answered_with_where_the_adapter_is() -> None:
     pool, _ = pool_of(2)
     assert place(pool, 8, Pin("c1", toy_adapter("a"), True)) == Residency("c1", "a", "loading", pinned=True)
@@ -399,3 +393,19 @@ def test_what_a_gateway_asks_is_answered_with_where_the_adapter_is() -> None:
     wide = place(pool, 8, Pin("c5", toy_adapter("a", rank=9), True))
     assert isinstance(wide, EngineError)
     assert "9" in wide.message
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a thread has a priority of its own on Linux only")
+def test_loads_let_steps_go_first() -> None:
+    seen: list[int] = []
+
+    def load(adapter: AdapterRef) -> Weights:
+        seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        return toy_load(adapter)
+
+    pool = AdapterPool(ToyBank(), 2, load, 1 << 20)
+    before = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    pool.prefetch(toy_adapter("a"))
+    loaded(pool)
+    assert seen[0] > before
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before, "only loaders step aside"

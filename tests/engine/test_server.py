@@ -25,7 +25,6 @@ from engine.protocol import (
     JournalPage,
     Pin,
     Ping,
-    Preload,
     Prepare,
     Prepared,
     ReadJournal,
@@ -382,7 +381,7 @@ def test_a_pin_reaches_the_engine_and_it_says_so(served: Served) -> None:
         assert isinstance(described, Description)
         assert described.pinned == ("ada",)
         for _ in range(400):
-            found = here.ask(Preload("c3", adapter))
+            found = here.ask(Pin("c3", adapter, True))
             if found == Residency("c3", "ada", "slot", pinned=True):
                 break
             time.sleep(0.005)
