@@ -14,6 +14,7 @@ import { formatBytes, plural } from "../shared/numbers";
 import { formatAgo } from "../shared/time";
 import { AliasModal } from "./AliasModal";
 import { CheckReport } from "./CheckReport";
+import { PinSwitch } from "./PinSwitch";
 import { useDeleteAdapter } from "./queries";
 import { StateBadge } from "./StateBadge";
 import { VersionTable } from "./VersionTable";
@@ -22,9 +23,10 @@ import { newestFirst, readyVersions, servingText } from "./versions";
 interface Props {
   adapter: Adapter;
   canWrite: boolean;
+  canPin: boolean;
 }
 
-export function AdapterCard({ adapter, canWrite }: Props) {
+export function AdapterCard({ adapter, canWrite, canPin }: Props) {
   const [open, { toggle }] = useDisclosure(false);
   const versions = newestFirst(adapter);
   const newest = versions[0];
@@ -43,7 +45,8 @@ export function AdapterCard({ adapter, canWrite }: Props) {
             {summaryOf(adapter)}
           </Text>
         </Stack>
-        <Group gap={4} wrap="nowrap">
+        <Group gap="xs" wrap="nowrap">
+          {canPin && <PinSwitch adapter={adapter} />}
           {versions.length > 0 && (
             <Button
               variant="subtle"

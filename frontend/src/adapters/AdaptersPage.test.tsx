@@ -73,3 +73,32 @@ it("shows the server's sentence when the list cannot be read", async () => {
   renderPage(<AdaptersPage />);
   expect(await screen.findByText("Your role is too small.")).toBeDefined();
 });
+
+it("pins an adapter, for those who may", async () => {
+  const seen = fakeServer({
+    "GET /api/v1/adapters": { body: { data: [anAdapter()], next: null } },
+    "PUT /api/v1/adapters/adp_1/pin": { body: anAdapter({ pinned: true }) },
+  });
+  renderPage(<AdaptersPage />, { role: "admin" });
+  await userEvent.click(await screen.findByLabelText("Pin pirate"));
+  const put = seen.find(({ method }) => method === "PUT");
+  expect(await put?.json()).toEqual({ pinned: true });
+});
+
+it("shows no pin that the server refused", async () => {
+  const seen = fakeServer({
+    "GET /api/v1/adapters": { body: { data: [anAdapter()], next: null } },
+    "PUT /api/v1/adapters/adp_1/pin": { status: 409, body: { error: { message: "No room." } } },
+  });
+  renderPage(<AdaptersPage />, { role: "owner" });
+  await userEvent.click(await screen.findByLabelText("Pin pirate"));
+  expect(seen.some(({ method }) => method === "PUT")).toBe(true);
+  expect(screen.getByLabelText("Pin pirate")).toHaveProperty("checked", false);
+});
+
+it("offers a developer no pin", async () => {
+  fakeServer({ "GET /api/v1/adapters": { body: { data: [anAdapter()], next: null } } });
+  renderPage(<AdaptersPage />, { role: "developer" });
+  expect(await screen.findByText("pirate")).toBeDefined();
+  expect(screen.queryByLabelText("Pin pirate")).toBeNull();
+});

@@ -13,6 +13,7 @@ import { UploadPanel } from "./UploadPanel";
 export function Component() {
   const { membership, session } = useTenant();
   const canWrite = membership !== null && roleCan(membership.role, "adapters:write");
+  const canPin = membership !== null && roleCan(membership.role, "adapters:pin");
   return (
     <>
       <PageHeader title="Adapters">
@@ -20,13 +21,13 @@ export function Component() {
       </PageHeader>
       <Stack>
         {canWrite && <UploadPanel />}
-        <AdapterList canWrite={canWrite} />
+        <AdapterList canWrite={canWrite} canPin={canPin} />
       </Stack>
     </>
   );
 }
 
-function AdapterList({ canWrite }: { canWrite: boolean }) {
+function AdapterList({ canWrite, canPin }: { canWrite: boolean; canPin: boolean }) {
   const adapters = useAdapters();
   if (adapters.isPending) return <LoadingCards />;
   if (adapters.isError) {
@@ -48,6 +49,6 @@ function AdapterList({ canWrite }: { canWrite: boolean }) {
     );
   }
   return adapters.data.map((adapter) => (
-    <AdapterCard key={adapter.id} adapter={adapter} canWrite={canWrite} />
+    <AdapterCard key={adapter.id} adapter={adapter} canWrite={canWrite} canPin={canPin} />
   ));
 }

@@ -34,6 +34,21 @@ export function useSetAlias(adapter: Adapter) {
   });
 }
 
+export function useSetPin(adapter: Adapter) {
+  const { api, tenantId } = useTenant();
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (pinned: boolean) =>
+      bodyOf(
+        api.PUT("/api/v1/adapters/{adapter_id}/pin", {
+          params: { path: { adapter_id: adapter.id } },
+          body: { pinned },
+        }),
+      ),
+    onSuccess: () => queries.invalidateQueries({ queryKey: [tenantId, "adapters"] }),
+  });
+}
+
 export function useDeleteAdapter() {
   const { api, tenantId } = useTenant();
   const queries = useQueryClient();

@@ -4,6 +4,7 @@ import type { Role } from "../api/types";
 export type Action =
   | "adapters:read"
   | "adapters:write"
+  | "adapters:pin"
   | "keys"
   | "inference"
   | "usage:read"
@@ -14,8 +15,8 @@ export type Action =
 const DEVELOPER: Action[] = ["adapters:read", "adapters:write", "keys", "inference", "usage:read"];
 
 const ALLOWED: Record<Role, Action[]> = {
-  owner: [...DEVELOPER, "billing:read", "members", "audit:read"],
-  admin: [...DEVELOPER, "billing:read", "members", "audit:read"],
+  owner: [...DEVELOPER, "adapters:pin", "billing:read", "members", "audit:read"],
+  admin: [...DEVELOPER, "adapters:pin", "billing:read", "members", "audit:read"],
   developer: DEVELOPER,
   billing: ["usage:read", "billing:read"],
   viewer: ["adapters:read", "usage:read"],
