@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from engine.adapters.base_shape import EMBEDDING, HEAD, OUTSIDE, BaseShape
+from engine.adapters.base_shape import EMBEDDING, HEAD, BaseShape
 from engine.adapters.files import (
     ADAPTER_FILES,
     INDEX_FILE,
@@ -168,11 +168,11 @@ def _contradictions(tensors: list[ModuleTensors], settings: LoraSettings) -> Ite
     if twice:
         remedy = "Name a module in target_modules or in modules_to_save, not in both."
         yield Problem("module_trained_twice", counted(twice), "a pair and a whole weight", "one of them", remedy)
-    wide = [each.named for each in tensors if each.layer == OUTSIDE or "bias" in each.parts]
+    wide = [each.named for each in tensors if each.module == EMBEDDING or not each.rank or "bias" in each.parts]
     if settings.invocation and wide:
         found = "an activated LoRA that changes the model before its invocation too"
-        remedy = "Train again on linears of the layers only, or without alora_invocation_tokens."
-        yield Problem("alora_unsupported", counted(wide), found, "pairs of linears in layers", remedy)
+        remedy = "Train again on linears of the layers and lm_head only, or without alora_invocation_tokens."
+        yield Problem("alora_unsupported", counted(wide), found, "pairs of linears", remedy)
 
 
 def _spec(

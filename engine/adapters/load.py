@@ -24,7 +24,7 @@ _NORM_ROWS = 1024  # rows of W + sBA that are in memory at once
 
 
 class FoldError(Exception):
-    """Finite tensors that together give no finite update."""
+    """Tensors that are sound each, and give no update that can be served together."""
 
 
 def load_adapter(source: Source, spec: AdapterSpec, base: BaseWeights) -> AdapterWeights:
@@ -38,6 +38,8 @@ def load_adapter(source: Source, spec: AdapterSpec, base: BaseWeights) -> Adapte
     weights.invocation = spec.invocation
     whole = {module: tensors[key] for module, key in spec.saved.items()}
     whole = {module: weight for module, weight in whole.items() if not _is_same(weight, base.weight(OUTSIDE, module))}
+    if spec.invocation and whole:
+        raise FoldError(f"an activated LoRA has a {', '.join(whole)} of its own, which PEFT never switches off")
     for module in spec.modules:
         replaced = whole.pop(module.module, None) if module.layer == OUTSIDE else None
         weights[module.layer, module.module] = _module(module, tensors, base, replaced)

@@ -1,11 +1,13 @@
 """Activated LoRA on the whole engine: PEFT's own greedy text, and the prompt before the invocation is the base's."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 
 from engine.scheduling.activation import fork_of
 from tests.engine.tiny import PAGE, TinyEngine, greedy_by_peft, make_adapter, make_model
@@ -36,6 +38,13 @@ def activated(model: Path) -> Path:
     return make_adapter(
         model, model.parent / "activated", target_modules=LINEARS, alora_invocation_tokens=INVOCATION, lora_bias=True
     )
+
+
+@pytest.fixture(scope="module")
+def headed(model: Path) -> Path:
+    """It changes the output head as well."""
+    folder = model.parent / "headed"
+    return make_adapter(model, folder, seed=4, target_modules=[*LINEARS, "lm_head"], alora_invocation_tokens=INVOCATION)
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +83,18 @@ def test_text_is_that_of_peft_and_the_prompt_before_is_the_base_models(
     assert warm.tokens == wanted
     assert warm.usage is not None
     assert warm.usage.cached_tokens == (len(prompt) - 1) // PAGE * PAGE
+
+
+@pytest.mark.parametrize("kind", ["in the middle", "at the end", "at the start", "not there"])
+def test_a_head_is_activated_with_the_rest(engine: TinyEngine, model: Path, headed: Path, kind: str) -> None:
+    prompt = PROMPTS[kind]
+    wanted = greedy_by_peft(model, headed, prompt, 6)
+    assert (wanted != greedy_by_peft(model, None, prompt, 6)) == (kind != "not there")
+    first, base, again = engine.ask((prompt, headed), (prompt, None), (prompt, headed))
+    assert first.tokens == again.tokens == wanted
+    assert base.tokens == greedy_by_peft(model, None, prompt, 6)
+    (warm,) = engine.ask((prompt, headed))
+    assert warm.tokens == wanted
 
 
 def test_in_a_batch_with_the_base_and_an_adapter_that_is_always_on(
@@ -125,3 +146,19 @@ def test_the_last_invocation_is_found(prompt: list[int], invocation: list[int]) 
     at = fork_of(prompt, invocation, b"n").at
     text, wanted = "".join(map(str, prompt)), "".join(map(str, invocation))
     assert at == text.rfind(wanted) or (at > len(prompt) and wanted not in text)
+
+
+def test_a_head_of_its_own_is_never_switched_off_and_thus_refused(
+    engine: TinyEngine, headed: Path, tmp_path: Path
+) -> None:
+    """The copy of the base's head that lies beside the pair is another one."""
+    folder = Path(shutil.copytree(headed, tmp_path / "own"))
+    file = folder / "adapter_model.safetensors"
+    tensors = load_file(file)
+    (copy,) = [name for name in tensors if "lm_head" in name and "lora" not in name]
+    save_file({**tensors, copy: tensors[copy] + 1}, file)
+    refused, base = engine.ask((PROMPTS["at the end"], folder), (PROMPTS["at the end"], None))
+    assert refused.error is not None
+    assert refused.error.code == "adapter_unavailable"
+    assert "an activated LoRA has a lm_head of its own" in refused.error.message
+    assert base.error is None

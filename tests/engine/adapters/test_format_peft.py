@@ -159,9 +159,12 @@ def test_tensors_are_the_truth_where_the_config_wishes_for_more(make: Any) -> No
             {"target_modules": ["q_proj"], "trainable_token_indices": [3]},
             {"config_unsupported", "trainable_tokens_unsupported"},
         ),
-        ({"target_modules": ["q_proj", "lm_head"], "alora_invocation_tokens": [3]}, {"alora_unsupported"}),
         (
             {"target_modules": ["q_proj"], "modules_to_save": ["lm_head"], "alora_invocation_tokens": [3]},
+            {"alora_unsupported"},
+        ),
+        (
+            {"target_modules": ["q_proj"], "modules_to_save": ["embed_tokens"], "alora_invocation_tokens": [3]},
             {"alora_unsupported"},
         ),
         ({"target_modules": ["q_proj"], "init_lora_weights": "pissa"}, {"config_unsupported"}),
