@@ -265,7 +265,10 @@ export interface paths {
         get: operations["adapters_get"];
         put?: never;
         post?: never;
-        /** @description The name answers no more at once; requests under way end as they would have. */
+        /**
+         * @description The name answers no more at once; requests under way end as they would have. 409 where it is shared or
+         *     pinned, with what depends on it, unless forced.
+         */
         delete: operations["adapters_delete"];
         options?: never;
         head?: never;
@@ -289,6 +292,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/adapters/{adapter_id}/grants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["adapter_grants_list"];
+        put?: never;
+        /** @description That tenant may call the adapter as `<your slug>/<name>` from now on, and pays for what it uses. */
+        post: operations["adapter_grants_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/adapters/{adapter_id}/grants/{grant_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description Effective with that tenant's next request. */
+        delete: operations["adapter_grants_revoke"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/adapters/{adapter_id}/pin": {
         parameters: {
             query?: never;
@@ -303,6 +340,26 @@ export interface paths {
          */
         put: operations["adapters_set_pin"];
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/adapters/{adapter_id}/rollback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description The bare name answers as before its last change; once more goes further back. `alias.rolls_back_to` says
+         *     where to.
+         */
+        post: operations["adapters_roll_back"];
         delete?: never;
         options?: never;
         head?: never;
@@ -335,6 +392,22 @@ export interface paths {
         };
         /** @description The one in force now. */
         get: operations["agreement_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["alerts_list"];
         put?: never;
         post?: never;
         delete?: never;
@@ -407,6 +480,23 @@ export interface paths {
         head?: never;
         /** @description Whom invoices name, and in which zone a month begins. Invoices that were issued stay as they are. */
         patch: operations["billing_profile_change"];
+        trace?: never;
+    };
+    "/api/v1/deliveries/{delivery_id}/resend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Send it again, under the same webhook-id. */
+        post: operations["webhooks_resend"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/grants": {
@@ -682,6 +772,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/operator/act-for/end": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Nothing happens where nobody is acted for. */
+        post: operations["operator_act_for_end"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Those that are nobody's but the operators'. */
+        get: operations["operator_alerts_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operator/audit": {
         parameters: {
             query?: never;
@@ -837,6 +961,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/operator/tenants/{tenant_id}/act-for": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description For an hour, of one tenant at a time; calls then name it in `X-Veneer-Tenant`. No key is issued or rotated
+         *     meanwhile. The tenant's audit log says who and why.
+         */
+        post: operations["operator_act_for"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operator/tenants/{tenant_id}/agreements": {
         parameters: {
             query?: never;
@@ -981,6 +1125,40 @@ export interface paths {
         /** @description The next request is measured against them. */
         put: operations["operator_limits_set"];
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/tenants/{tenant_id}/reactivate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Everything is as it was before. */
+        post: operations["operator_tenants_reactivate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/tenants/{tenant_id}/suspend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Its keys are refused within a second; its people are told so. Nothing is deleted. */
+        post: operations["operator_tenants_suspend"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1191,7 +1369,8 @@ export interface paths {
         get: operations["versions_get"];
         put?: never;
         post?: never;
-        delete?: never;
+        /** @description 409 where the adapter's name answers with it. */
+        delete: operations["versions_delete"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1204,7 +1383,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** @description The file as it was uploaded, or the part that a `Range` header names. Of a ready version. */
+        get: operations["versions_download"];
         /** @description One part of a file, in any order, as often as you like: what is answered is durably stored. */
         put: operations["versions_store_part"];
         post?: never;
@@ -1231,10 +1411,102 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get: operations["webhooks_list"];
+        put?: never;
+        post: operations["webhooks_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{endpoint_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description With what was sent to it. */
+        delete: operations["webhooks_delete"];
+        options?: never;
+        head?: never;
+        patch: operations["webhooks_change"];
+        trace?: never;
+    };
+    "/api/v1/webhooks/{endpoint_id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Newest first, each with every attempt. */
+        get: operations["webhooks_deliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{endpoint_id}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description A new secret; for a day messages are signed with the one before as well. */
+        post: operations["webhooks_rotate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/webhooks/{endpoint_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Send it a message of kind `webhook.test`; its deliveries show what came of it. */
+        post: operations["webhooks_test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        ActedForTenant: {
+            id: string;
+            slug: string;
+            name: string;
+        };
+        AdapterGrants: {
+            data: components["schemas"]["GrantShape"][];
+        };
         AdapterPage: {
             data: components["schemas"]["AdapterShape"][];
             next: string | null;
@@ -1288,12 +1560,52 @@ export interface components {
             data: components["schemas"]["Agreement"][];
             next: string | null;
         };
+        AlertPage: {
+            data: components["schemas"]["AlertShape"][];
+            next: string | null;
+        };
+        /** @description Raised once per subject and occasion. data: what it is about; its members go by the kind. */
+        AlertShape: {
+            id: string;
+            kind: components["schemas"]["AlertShapeKindEnum"];
+            subject: string;
+            data: {
+                [key: string]: unknown;
+            };
+            /** Format: date-time */
+            mailed_at: string | null;
+            /** Format: date-time */
+            created_at: string;
+        };
+        /**
+         * @description * `budget.threshold` - Budget
+         *     * `key.expiring` - Key Expiring
+         *     * `adapter.ready` - Adapter Ready
+         *     * `adapter.rejected` - Adapter Rejected
+         *     * `invoice.issued` - Invoice Issued
+         *     * `webhook.disabled` - Webhook Disabled
+         *     * `webhook.test` - Webhook Test
+         *     * `discrepancy.opened` - Discrepancy
+         * @enum {string}
+         */
+        AlertShapeKindEnum: "budget.threshold" | "key.expiring" | "adapter.ready" | "adapter.rejected" | "invoice.issued" | "webhook.disabled" | "webhook.test" | "discrepancy.opened";
+        /** @description rolls_back_to: what the name would answer with after a rollback; null: there is nothing to go back to. */
         AliasShape: {
             splits: components["schemas"]["SplitShape"][];
             follows_newest: boolean;
+            rolls_back_to: components["schemas"]["SplitShape"][] | null;
         };
         AskForResetRequest: {
             email: string;
+        };
+        /** @description status: of the answer; null: there was none, see error. */
+        AttemptShape: {
+            status: number | null;
+            error: string | null;
+            excerpt: string;
+            duration_ms: number;
+            /** Format: date-time */
+            at: string;
         };
         AuditPage: {
             data: components["schemas"]["AuditShape"][];
@@ -1384,6 +1696,11 @@ export interface components {
             /** @description for a new account; leave it out where the address has an account already */
             admin_password?: string;
         };
+        /** @description kinds: the alerts it gets; empty or left out: all. */
+        CreateWebhookRequest: {
+            url: string;
+            kinds?: components["schemas"]["KindsEnum"][];
+        };
         CreatedTenant: {
             id: string;
             slug: string;
@@ -1402,6 +1719,27 @@ export interface components {
             size: number;
             sha256: string;
         };
+        DeliveryPage: {
+            data: components["schemas"]["DeliveryShape"][];
+            next: string | null;
+        };
+        DeliveryShape: {
+            id: number;
+            alert: components["schemas"]["AlertShape"];
+            state: components["schemas"]["DeliveryShapeStateEnum"];
+            /** Format: date-time */
+            next_at: string | null;
+            attempts: components["schemas"]["AttemptShape"][];
+            /** Format: date-time */
+            created_at: string;
+        };
+        /**
+         * @description * `pending` - Pending
+         *     * `delivered` - Delivered
+         *     * `failed` - Failed
+         * @enum {string}
+         */
+        DeliveryShapeStateEnum: "pending" | "delivered" | "failed";
         DiscrepancyPage: {
             data: components["schemas"]["DiscrepancyShape"][];
             next: string | null;
@@ -1490,15 +1828,10 @@ export interface components {
             data: components["schemas"]["GrantShape"][];
             next: string | null;
         };
-        /** @description Usage that ended before expires_at (null: never) is covered. remaining: not used yet, and not expired. */
+        /** @description tenant: the slug of who may call the adapter. */
         GrantShape: {
             id: string;
-            amount: string;
-            kind: string;
-            reference: string;
-            remaining: string;
-            /** Format: date-time */
-            expires_at: string | null;
+            tenant: string;
             /** Format: date-time */
             created_at: string;
         };
@@ -1689,6 +2022,16 @@ export interface components {
          */
         Kind350Enum: "payment" | "credit_note" | "write_off" | "refund";
         /**
+         * @description * `budget.threshold` - budget.threshold
+         *     * `key.expiring` - key.expiring
+         *     * `adapter.ready` - adapter.ready
+         *     * `adapter.rejected` - adapter.rejected
+         *     * `invoice.issued` - invoice.issued
+         *     * `webhook.disabled` - webhook.disabled
+         * @enum {string}
+         */
+        KindsEnum: "budget.threshold" | "key.expiring" | "adapter.ready" | "adapter.rejected" | "invoice.issued" | "webhook.disabled";
+        /**
          * @description What is left out stays as it is; null takes a limit away. Budgets are dollars: per calendar month (UTC), or in
          *     all. There is one of the two at a time.
          */
@@ -1765,6 +2108,12 @@ export interface components {
             amount_per_1m: string | null;
             cost_per_1m: string | null;
         };
+        OnBehalf: {
+            tenant: components["schemas"]["ActedForTenant"];
+            reason: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
         OpenSessionShape: {
             id: string;
             /** @description `Firefox on Linux` */
@@ -1783,6 +2132,10 @@ export interface components {
             seen_at: string | null;
             /** @description the one that asks */
             is_this: boolean;
+        };
+        OperatorAlertPage: {
+            data: components["schemas"]["AlertShape"][];
+            next: string | null;
         };
         OperatorAuditPage: {
             data: components["schemas"]["AuditShape"][];
@@ -1853,6 +2206,12 @@ export interface components {
             /** Format: decimal */
             tax_rate?: string;
             payment_days?: number;
+        };
+        /** @description What is left out stays as it is. enabled: true also forgets past failures. */
+        PatchedChangeWebhookRequest: {
+            url?: string;
+            kinds?: components["schemas"]["KindsEnum"][];
+            enabled?: boolean;
         };
         Person: {
             id: string;
@@ -1986,6 +2345,8 @@ export interface components {
         SessionShape: {
             user: components["schemas"]["Person"];
             memberships: components["schemas"]["Membership"][];
+            /** @description whom an operator acts for */
+            on_behalf: components["schemas"]["OnBehalf"] | null;
             /**
              * Format: uri
              * @description where the OpenAI-compatible API answers
@@ -2043,6 +2404,10 @@ export interface components {
             adapter_id?: string | null;
             /** Format: date-time */
             effective_from?: string | null;
+        };
+        ShareAdapterRequest: {
+            /** @description the slug of the tenant that may call the adapter */
+            tenant: string;
         };
         SignInCodeRequest: {
             /** @description of an app, or a recovery code */
@@ -2267,9 +2632,46 @@ export interface components {
          * @enum {string}
          */
         VersionShapeStateEnum: "uploading" | "checking" | "ready" | "rejected";
+        WebhookPage: {
+            data: components["schemas"]["WebhookShape"][];
+            next: string | null;
+        };
+        /** @description kinds: the alerts it gets; empty: all. failures: attempts in a row that failed. */
+        WebhookShape: {
+            id: string;
+            url: string;
+            kinds: string[];
+            failures: number;
+            /** Format: date-time */
+            failing_since: string | null;
+            /** Format: date-time */
+            disabled_at: string | null;
+            disabled_reason: string | null;
+            /** Format: date-time */
+            created_at: string;
+        };
+        /** @description secret: signs every message (standard-webhooks); it is not shown again. */
+        WebhookWithSecretShape: {
+            id: string;
+            url: string;
+            kinds: string[];
+            failures: number;
+            /** Format: date-time */
+            failing_since: string | null;
+            /** Format: date-time */
+            disabled_at: string | null;
+            disabled_reason: string | null;
+            /** Format: date-time */
+            created_at: string;
+            secret: string;
+        };
         /** @description What guards the account is changed by whoever knows its password. */
         WithPasswordRequest: {
             password: string;
+        };
+        WithReasonRequest: {
+            /** @description the tenant reads it in its audit log */
+            reason: string;
         };
     };
     responses: never;
@@ -2955,7 +3357,10 @@ export interface operations {
     };
     adapters_delete: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description also where it is shared or pinned */
+                force?: boolean;
+            };
             header?: never;
             path: {
                 adapter_id: string;
@@ -2972,6 +3377,14 @@ export interface operations {
                 content?: never;
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3030,6 +3443,113 @@ export interface operations {
             };
         };
     };
+    adapter_grants_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                adapter_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdapterGrants"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    adapter_grants_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                adapter_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ShareAdapterRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GrantShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    adapter_grants_revoke: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                adapter_id: string;
+                grant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     adapters_set_pin: {
         parameters: {
             query?: never;
@@ -3059,6 +3579,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    adapters_roll_back: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                adapter_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdapterShape"];
                 };
             };
             404: {
@@ -3141,6 +3698,30 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CurrentAgreementShape"];
+                };
+            };
+        };
+    };
+    alerts_list: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AlertPage"];
                 };
             };
         };
@@ -3279,6 +3860,35 @@ export interface operations {
                 };
             };
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    webhooks_resend: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                delivery_id: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryShape"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3998,6 +4608,49 @@ export interface operations {
             };
         };
     };
+    operator_act_for_end: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionShape"];
+                };
+            };
+        };
+    };
+    operator_alerts_list: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorAlertPage"];
+                };
+            };
+        };
+    };
     operator_audit_list: {
         parameters: {
             query?: {
@@ -4360,6 +5013,55 @@ export interface operations {
                 };
             };
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_act_for: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WithReasonRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4832,6 +5534,88 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TenantLimitsShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_tenants_reactivate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WithReasonRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_tenants_suspend: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tenant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WithReasonRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantShape"];
                 };
             };
             400: {
@@ -5359,6 +6143,96 @@ export interface operations {
             };
         };
     };
+    versions_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                version_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    versions_download: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+                version_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            416: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     versions_store_part: {
         parameters: {
             query: {
@@ -5446,6 +6320,237 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    webhooks_list: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookPage"];
+                };
+            };
+        };
+    };
+    webhooks_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateWebhookRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookWithSecretShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    webhooks_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                endpoint_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    webhooks_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                endpoint_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedChangeWebhookRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    webhooks_deliveries: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                endpoint_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DeliveryPage"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    webhooks_rotate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                endpoint_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookWithSecretShape"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    webhooks_test: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                endpoint_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             404: {
                 headers: {

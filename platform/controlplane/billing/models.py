@@ -11,6 +11,14 @@ from django.db import models
 from django.db.models.functions import Now
 
 from controlplane.billing.agreement_models import Agreement
+from controlplane.billing.alert_models import (
+    Alert,
+    AlertKind,
+    DeliveryState,
+    WebhookAttempt,
+    WebhookDelivery,
+    WebhookEndpoint,
+)
 from controlplane.billing.fields import money, per_million
 from controlplane.billing.invoice_models import BillingProfile, Counter, EntryKind, Invoice, InvoiceEntry
 from tenants.ids import new_id
@@ -18,9 +26,10 @@ from tenants.models import ApiKey, Tenant
 from tenants.scope import TenantManager
 
 __all__ = [
-    "AccountKind", "Agreement", "BillingProfile", "Counter", "Discrepancy", "EngineRecord", "EntryKind", "Grant",
-    "GrantKind", "GrantUse", "Invoice", "InvoiceEntry", "LedgerAccount", "LedgerEntry", "LedgerTransaction",
-    "LineKind", "Price", "Statement", "StatementEvent", "StatementLine", "UsageEvent", "UseKind",
+    "AccountKind", "Agreement", "Alert", "AlertKind", "BillingProfile", "Counter", "DeliveryState", "Discrepancy",
+    "EngineRecord", "EntryKind", "Grant", "GrantKind", "GrantUse", "Invoice", "InvoiceEntry", "LedgerAccount",
+    "LedgerEntry", "LedgerTransaction", "LineKind", "Price", "Statement", "StatementEvent", "StatementLine",
+    "UsageEvent", "UseKind", "WebhookAttempt", "WebhookDelivery", "WebhookEndpoint",
 ]  # fmt: skip
 Check = models.CheckConstraint
 Q, F = models.Q, models.F

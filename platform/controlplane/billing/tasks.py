@@ -1,7 +1,9 @@
-"""Celery: periods close and credit expires by themselves (settings.CELERY_BEAT_SCHEDULE)."""
+"""Celery: what money does by itself (settings.CELERY_BEAT_SCHEDULE)."""
 
+from controlplane.billing.alert_mail import mail_alerts as mail
 from controlplane.billing.closing import close_what_is_over
 from controlplane.billing.credit import expire_credit as expire
+from controlplane.billing.delivery import new_fetcher, send_due
 from controlplane.celery import app
 
 
@@ -13,3 +15,13 @@ def close_periods() -> None:
 @app.task(name="billing.expire_credit")  # type: ignore[untyped-decorator]  # celery has no types
 def expire_credit() -> None:
     expire()
+
+
+@app.task(name="billing.mail_alerts")  # type: ignore[untyped-decorator]  # celery has no types
+def mail_alerts() -> None:
+    mail()
+
+
+@app.task(name="billing.send_webhooks")  # type: ignore[untyped-decorator]  # celery has no types
+def send_webhooks() -> None:
+    send_due(new_fetcher())

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from controlplane.billing import agreement_api, api, invoice_api, operator_api
+from controlplane.billing import agreement_api, api, invoice_api, operator_api, webhook_api
 
 urlpatterns = [
     path("usage", api.UsageApi.as_view()),
@@ -15,6 +15,14 @@ urlpatterns = [
     path("billing-profile", invoice_api.BillingProfileApi.as_view()),
     path("agreement", agreement_api.AgreementApi.as_view()),
     path("operator/tenants/<str:tenant_id>/agreements", agreement_api.TenantAgreementsApi.as_view()),
+    path("alerts", webhook_api.AlertsApi.as_view()),
+    path("webhooks", webhook_api.WebhooksApi.as_view()),
+    path("webhooks/<str:endpoint_id>", webhook_api.WebhookApi.as_view()),
+    path("webhooks/<str:endpoint_id>/rotate", webhook_api.RotateWebhookApi.as_view()),
+    path("webhooks/<str:endpoint_id>/test", webhook_api.TestWebhookApi.as_view()),
+    path("webhooks/<str:endpoint_id>/deliveries", webhook_api.DeliveriesApi.as_view()),
+    path("deliveries/<int:delivery_id>/resend", webhook_api.ResendApi.as_view()),
+    path("operator/alerts", webhook_api.OperatorAlertsApi.as_view()),
     path("operator/prices", operator_api.OperatorPricesApi.as_view()),
     path("operator/tenants/<str:tenant_id>/grants", operator_api.GrantsApi.as_view()),
     path("operator/tenants/<str:tenant_id>/close", operator_api.CloseApi.as_view()),

@@ -6,6 +6,7 @@ import logging
 from django.conf import settings
 
 from controlplane.celery import app
+from controlplane.inference.alerting import find_alerts as find
 from controlplane.inference.engine_faults import EngineGone
 from controlplane.inference.engine_sync import EngineCalls
 from controlplane.inference.ingest import ingest_journal as ingest
@@ -44,3 +45,8 @@ def try_adapter(version_id: str) -> None:
             try_version(engine, version_id)
     except EngineGone as gone:
         log.info("version %s not tried yet: %s", version_id, gone)
+
+
+@app.task(name="inference.find_alerts")  # type: ignore[untyped-decorator]  # celery has no types
+def find_alerts() -> None:
+    find()
