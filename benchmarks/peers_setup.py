@@ -5,7 +5,6 @@ no other; its whole output is in `.veneer/peers/<name>.log`. Exits with 1 if one
 """
 
 import argparse
-import hashlib
 import json
 import os
 import shutil
@@ -135,14 +134,19 @@ RECIPES: dict[str, Callable[[Environment], None]] = {"peft": build_peft, "llama"
 def peer_python(name: str) -> Path | None:
     """The interpreter of a peer whose environment is whole, or None."""
     folder = home() / "peers" / name
-    return folder / "bin" / "python" if (folder / STAMP).exists() else None
+    return folder / "bin" / "python" if _is_built(folder) else None
+
+
+def _is_built(folder: Path) -> bool:
+    """The stamp comes last, and names what was installed."""
+    stamp = folder / STAMP
+    return stamp.exists() and stamp.read_text().split() == [*PINS[folder.name]]
 
 
 def set_up(name: str, recipe: Callable[[Environment], None], seconds: float) -> bool:
     env = Environment(home() / "peers" / name, time.monotonic() + seconds)
-    begun, stamp = time.monotonic(), env.folder / STAMP
-    digest = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    if stamp.exists():
+    begun = time.monotonic()
+    if _is_built(env.folder):
         print(f"  {name:<6} is there", flush=True)
         return True
     print(f"  {name:<6} is being built; its output goes to {env.log}", flush=True)
@@ -152,7 +156,7 @@ def set_up(name: str, recipe: Callable[[Environment], None], seconds: float) -> 
     except (BuildFailed, OSError, subprocess.SubprocessError) as error:
         print(f"  {name:<6} could not be built, the benchmark will do without it: {error}", flush=True)
         return False
-    stamp.write_text(digest)
+    (env.folder / STAMP).write_text("\n".join(PINS[name]))
     print(f"  {name:<6} built in {time.monotonic() - begun:.0f} s", flush=True)
     return True
 

@@ -38,16 +38,14 @@ class Program:
         return " / ".join(line.strip()[-160:] for line in text[-lines:])
 
     def stop(self) -> None:
-        """Politely, then with all its children."""
-        children = family(self.pid)
+        """Politely, then with all that is left of its session."""
         if not self.has_ended:
             self._process.send_signal(signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(STOP_SECONDS)
-        for pid in {*children, *family(self.pid)} - {os.getpid()}:
-            if pid == self.pid or _session(pid) == self.pid:
-                with suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
+        for pid in _session_of(self.pid):
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
         self._process.wait()
 
 
@@ -84,11 +82,14 @@ def _peak(pid: int) -> int:
     return 0
 
 
-def _session(pid: int) -> int | None:
-    try:
-        return os.getsid(pid)
-    except OSError:
-        return None
+def _session_of(leader: int) -> list[int]:
+    """Processes of its session: also those whose parent has died before them."""
+    found = list[int]()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if os.getsid(int(folder.name)) == leader:
+                found.append(int(folder.name))
+    return found
 
 
 def _busy_ticks() -> int:
