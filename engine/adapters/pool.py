@@ -1,9 +1,6 @@
 """Adapter slots of the device: acquire, release, evict. Loading happens behind the step loop's back."""
 
 import logging
-import os
-import sys
-import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,18 +16,10 @@ log = logging.getLogger(__name__)
 Tier = Literal["slot", "host", "loading", "none"]
 
 LOADERS = 2
-LOADER_NICENESS = 10
 # Loads under way or next in line for a loader, so that loaders have work throughout a step.
 MAX_LOADING = 8
 # One slot in so many may be drained at a time, and always one.
 DRAINED_SHARE = 4
-
-
-def _step_aside() -> None:
-    """Let the process's steps go before the calling thread: loads have what steps leave of the cores, which is all of
-    them where nothing can run before a load is done."""
-    if sys.platform == "linux":  # elsewhere a thread has no priority of its own
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOADER_NICENESS)
 
 
 class AdapterUnavailable(Exception):
@@ -91,7 +80,7 @@ class AdapterPool:
         self._fixed: set[str] = set()  # pinned at the start, for good
         self._kept: dict[str, AdapterRef] = {}  # pinned while running
         self.kept: tuple[str, ...] = ()
-        self._loaders = ThreadPoolExecutor(LOADERS, thread_name_prefix="adapter-load", initializer=_step_aside)
+        self._loaders = ThreadPoolExecutor(LOADERS, thread_name_prefix="adapter-load")
         self._clock = count(1)
         self._round = 0
 

@@ -1,8 +1,6 @@
 """Adapter slots: random use against the bank, and each way a load can go wrong."""
 
-import os
 import random
-import sys
 import threading
 import time
 from collections import Counter, deque
@@ -393,19 +391,3 @@ def test_what_a_gateway_asks_is_answered_with_where_the_adapter_is() -> None:
     wide = place(pool, 8, Pin("c5", toy_adapter("a", rank=9), True))
     assert isinstance(wide, EngineError)
     assert "9" in wide.message
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="a thread has a priority of its own on Linux only")
-def test_loads_let_steps_go_first() -> None:
-    seen: list[int] = []
-
-    def load(adapter: AdapterRef) -> Weights:
-        seen.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
-        return toy_load(adapter)
-
-    pool = AdapterPool(ToyBank(), 2, load, 1 << 20)
-    before = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-    pool.prefetch(toy_adapter("a"))
-    loaded(pool)
-    assert seen[0] > before
-    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == before, "only loaders step aside"
