@@ -9,7 +9,8 @@ from rest_framework.request import Request
 from tenants.auth import InvalidKey, Principal, authenticate_plan
 from tenants.models import Membership, Tenant, User
 from tenants.networks import client_address
-from tenants.permissions import role_can, scopes_can
+from tenants.operating import on_behalf_of
+from tenants.permissions import ON_BEHALF, role_can, scopes_can
 from tenants.second_factor import has_second_factor
 from tenants.sessions import SessionStore, note_seen
 from tenants.sql import run_sync
@@ -34,8 +35,8 @@ def address_refused(address: str) -> str:
 class Caller:
     """`request.user` of every management view.
 
-    tenant: whom the call is about; None for a person who belongs to none, or is barred from theirs. role: of a person.
-    scopes, key: of a key. barred: why a person can do nothing in the tenant that they asked for.
+    tenant: whom the call is about; None for a person who belongs to none, or is barred from theirs. role: of a person,
+    or ON_BEHALF. scopes, key: of a key. barred: why a person can do nothing in the tenant that they asked for.
     """
 
     actor: str  # usr_... or key_...
@@ -84,17 +85,25 @@ def note_seen_now(request: HttpRequest) -> None:
 
 
 def caller_for(user: User, tenant_id: str | None) -> Caller:
-    """The person in the tenant asked for, or in their first. Foreign and missing tenants are both NotFound."""
+    """The person in the tenant asked for, or in their first. Foreign and missing tenants are both NotFound. An operator
+    who acts for a tenant names it: it is never the first."""
     rows = Membership.objects.filter(user=user).select_related("tenant")
     memberships = rows.order_by("-tenant__is_active", "created_at", "id")
     membership = next((m for m in memberships if not tenant_id or m.tenant_id == tenant_id), None)
     if membership is None and tenant_id:
+        found = on_behalf_of(user)
+        if found is not None and found.tenant_id == tenant_id:
+            return _person_in(found.tenant, user, ON_BEHALF)
         raise exceptions.NotFound(f"{TENANT_HEADER}: there is no tenant {tenant_id[:40]!r} that you belong to")
     if membership is None:
         return Caller(actor=user.id, tenant=None, user=user)
-    if barred := why_barred(membership.tenant, user):
+    return _person_in(membership.tenant, user, membership.role)
+
+
+def _person_in(tenant: Tenant, user: User, role: str) -> Caller:
+    if barred := why_barred(tenant, user):
         return Caller(actor=user.id, tenant=None, user=user, barred=barred)
-    return Caller(actor=user.id, tenant=membership.tenant, user=user, role=membership.role)
+    return Caller(actor=user.id, tenant=tenant, user=user, role=role)
 
 
 def why_barred(tenant: Tenant, user: User) -> str | None:

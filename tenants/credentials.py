@@ -13,6 +13,10 @@ def new_session_id() -> str:
     return new_id("ses")
 
 
+def new_on_behalf_id() -> str:
+    return new_id("onb")
+
+
 def new_passkey_id() -> str:
     return new_id("pas")
 
@@ -76,3 +80,16 @@ class Passkey(models.Model):
     sign_count = models.BigIntegerField()
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     used_at = models.DateTimeField(null=True)
+
+
+class OnBehalf(models.Model):
+    """An operator acts for a tenant that they do not belong to, for a stated reason. Over at `expires_at` or
+    `ended_at`, exclusive, whichever is first."""
+
+    id = models.CharField(primary_key=True, max_length=32, default=new_on_behalf_id, editable=False)
+    tenant = models.ForeignKey("tenants.Tenant", on_delete=models.CASCADE, related_name="+")
+    operator = models.ForeignKey(USER, on_delete=models.CASCADE, related_name="+")
+    reason = models.CharField(max_length=300)
+    started_at = models.DateTimeField(db_default=Now(), editable=False)
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)

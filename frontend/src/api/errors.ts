@@ -5,6 +5,8 @@ export class ApiError extends Error {
     message: string,
     readonly code: string | null = null,
     readonly param: string | null = null,
+    /** Whatever else the server said of it. */
+    readonly details: Record<string, unknown> = {},
   ) {
     super(message);
     this.name = "ApiError";
@@ -28,6 +30,7 @@ export function errorFromBody(status: number, body: unknown): ApiError {
     textOf(error.message) ?? fallback,
     textOf(error.code),
     textOf(error.param),
+    error,
   );
 }
 

@@ -1504,8 +1504,15 @@ export interface components {
             slug: string;
             name: string;
         };
+        /** @description tenant: the slug of who may call the adapter. */
+        AdapterGrantShape: {
+            id: string;
+            tenant: string;
+            /** Format: date-time */
+            created_at: string;
+        };
         AdapterGrants: {
-            data: components["schemas"]["GrantShape"][];
+            data: components["schemas"]["AdapterGrantShape"][];
         };
         AdapterPage: {
             data: components["schemas"]["AdapterShape"][];
@@ -1828,10 +1835,15 @@ export interface components {
             data: components["schemas"]["GrantShape"][];
             next: string | null;
         };
-        /** @description tenant: the slug of who may call the adapter. */
+        /** @description Usage that ended before expires_at (null: never) is covered. remaining: not used yet, and not expired. */
         GrantShape: {
             id: string;
-            tenant: string;
+            amount: string;
+            kind: string;
+            reference: string;
+            remaining: string;
+            /** Format: date-time */
+            expires_at: string | null;
             /** Format: date-time */
             created_at: string;
         };
@@ -3492,7 +3504,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["GrantShape"];
+                    "application/json": components["schemas"]["AdapterGrantShape"];
                 };
             };
             400: {

@@ -7,8 +7,10 @@ import type { components } from "./schema";
 type Shapes = components["schemas"];
 
 export type Session = Shapes["SessionShape"];
-export type Membership = Shapes["Membership"];
 export type Role = Shapes["RoleEnum"];
+/** As a member's role, or as an operator who acts for the tenant. */
+export type OwnRole = Role | "operator";
+export type Membership = Omit<Shapes["Membership"], "role"> & { role: OwnRole };
 
 export type ApiKey = Shapes["KeyShape"];
 export type IssuedKey = Shapes["IssuedKeyShape"];
@@ -18,6 +20,9 @@ export type Member = Shapes["MemberShape"];
 export type Invitation = Shapes["InvitationShape"];
 export type SentInvitation = Shapes["SentInvitationShape"];
 export type InvitationToYou = Shapes["InvitationToYou"];
+export type Factors = Shapes["FactorsShape"];
+export type Passkey = Shapes["PasskeyShape"];
+export type NewTotp = Shapes["NewTotp"];
 export type OpenSession = Shapes["OpenSessionShape"];
 export type Person = Shapes["PersonShape"];
 export type Balance = Shapes["Balance"];

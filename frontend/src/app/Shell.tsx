@@ -7,6 +7,7 @@ import { LoadingCards } from "../shared/LoadingCards";
 import { ColorSchemeToggle } from "./ColorSchemeToggle";
 import { LiveBadge } from "./LiveBadge";
 import { Navigation } from "./Navigation";
+import { OnBehalfBanner } from "./OnBehalfBanner";
 import classes from "./Shell.module.css";
 import { TenantSwitcher } from "./TenantSwitcher";
 import { UserMenu } from "./UserMenu";
@@ -54,6 +55,7 @@ export function Shell() {
       </AppShell.Navbar>
       <AppShell.Main className={classes.main}>
         <div className={classes.page}>
+          <OnBehalfBanner />
           <Suspense fallback={<LoadingCards />}>
             <Outlet />
           </Suspense>

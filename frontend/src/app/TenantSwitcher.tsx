@@ -6,7 +6,7 @@ import { useWorkspace } from "../session/context";
 export function TenantSwitcher() {
   const { session, membership, selectTenant } = useWorkspace();
   if (!membership) return null;
-  if (session.memberships.length === 1) {
+  if (session.memberships.length <= 1 || session.on_behalf) {
     return (
       <Text size="sm" fw={600} truncate>
         {membership.tenant.name}

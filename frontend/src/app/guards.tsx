@@ -1,5 +1,12 @@
-import { IconBuildingCommunity, IconLock } from "@tabler/icons-react";
-import { Outlet } from "react-router";
+import { Button } from "@mantine/core";
+import {
+  IconBuildingCommunity,
+  IconBuildingOff,
+  IconLock,
+  IconShieldLock,
+} from "@tabler/icons-react";
+import { Link, Outlet } from "react-router";
+import type { Membership } from "../api/types";
 import { useTenant, useWorkspace } from "../session/context";
 import { type Action, roleCan } from "../session/permissions";
 import { EmptyState } from "../shared/EmptyState";
@@ -26,7 +33,31 @@ export function TenantOnly() {
       </EmptyState>
     );
   }
+  if (membership.barred) return <Barred name={membership.tenant.name} why={membership.barred} />;
   return <Outlet key={membership.tenant.id} />;
+}
+
+function Barred({ name, why }: { name: string; why: NonNullable<Membership["barred"]> }) {
+  if (why === "tenant_suspended") {
+    return (
+      <EmptyState icon={IconBuildingOff} title={`${name} is suspended`}>
+        Its keys are refused, and nothing in it can be changed. Ask the platform's operator.
+      </EmptyState>
+    );
+  }
+  return (
+    <EmptyState
+      icon={IconShieldLock}
+      title={`${name} asks its members for a second factor`}
+      action={
+        <Button component={Link} to="/security">
+          Set it up
+        </Button>
+      }
+    >
+      An app for one-time codes or a passkey will do. Then these pages open.
+    </EmptyState>
+  );
 }
 
 export function OperatorOnly() {

@@ -1,5 +1,5 @@
 import { Badge, Button, Card, Group, Select, Table, Text, VisuallyHidden } from "@mantine/core";
-import type { Member, Role } from "../api/types";
+import type { Member, OwnRole, Role } from "../api/types";
 import { useTenant } from "../session/context";
 import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
 import { formatDate } from "../shared/time";
@@ -63,7 +63,7 @@ function MemberRow({ member }: { member: Member }) {
   );
 }
 
-function RoleSelect({ member, own }: { member: Member; own: Role }) {
+function RoleSelect({ member, own }: { member: Member; own: OwnRole }) {
   const change = useChangeRole();
   const choose = (role: Role) =>
     change.mutate(

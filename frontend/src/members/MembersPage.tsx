@@ -8,6 +8,7 @@ import { InvitationTable } from "./InvitationTable";
 import { InviteModal } from "./InviteModal";
 import { MemberTable } from "./MemberTable";
 import { useInvitations, useMembers } from "./queries";
+import { RequireSecondFactor } from "./RequireSecondFactor";
 
 export function Component() {
   const [inviting, invite] = useDisclosure(false);
@@ -43,6 +44,7 @@ function People() {
   }
   return (
     <Stack gap="lg">
+      <RequireSecondFactor />
       <MemberTable members={members.data} />
       {invitations.data && invitations.data.length > 0 && (
         <InvitationTable invitations={invitations.data} />

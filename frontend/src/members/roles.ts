@@ -1,4 +1,4 @@
-import type { Role } from "../api/types";
+import type { OwnRole, Role } from "../api/types";
 
 export const ROLES: { value: Role; label: string; description: string }[] = [
   { value: "owner", label: "Owner", description: "everything, also other owners" },
@@ -9,10 +9,10 @@ export const ROLES: { value: Role; label: string; description: string }[] = [
 ];
 
 /** Nobody grants above their own role; the server decides, this keeps dead choices off the page. */
-export function grantable(own: Role): typeof ROLES {
+export function grantable(own: OwnRole): typeof ROLES {
   return own === "owner" ? ROLES : ROLES.filter(({ value }) => value !== "owner");
 }
 
-export function mayChange(own: Role, theirs: Role): boolean {
+export function mayChange(own: OwnRole, theirs: Role): boolean {
   return own === "owner" || (own === "admin" && theirs !== "owner");
 }

@@ -3,6 +3,7 @@ import type { Person } from "../api/types";
 import { useWorkspace } from "../session/context";
 import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
 import { formatDate } from "../shared/time";
+import { ForgetFactorsButton } from "./ForgetFactorsButton";
 import { useSetActive } from "./people";
 import { ResetLinkButton } from "./ResetLinkButton";
 
@@ -50,6 +51,7 @@ function PersonRow({ person }: { person: Person }) {
       <Table.Td>
         <Group gap="xs" justify="flex-end" wrap="nowrap">
           {person.is_active && <ResetLinkButton person={person} />}
+          {person.is_active && <ForgetFactorsButton person={person} />}
           {person.id !== session.user.id && <ActiveButton person={person} />}
         </Group>
       </Table.Td>

@@ -4,6 +4,7 @@ import type { Tenant } from "../api/types";
 import { formatDate } from "../shared/time";
 import { GrantModal } from "./GrantModal";
 import { LimitsModal } from "./LimitsModal";
+import { ActForButton, SuspendButton } from "./TenantControls";
 
 export function TenantTable({ tenants }: { tenants: Tenant[] }) {
   return (
@@ -67,6 +68,8 @@ function TenantRow({ tenant }: { tenant: Tenant }) {
           >
             Give credit
           </Button>
+          <ActForButton tenant={tenant} />
+          <SuspendButton tenant={tenant} />
         </Group>
         <LimitsModal tenant={tenant} opened={limitsOpen} onClose={limits.close} />
         <GrantModal tenant={tenant} opened={grantOpen} onClose={grant.close} />

@@ -42,3 +42,14 @@ export function useResetLink() {
       ),
   });
 }
+
+export function useForgetFactors() {
+  const { api } = useWorkspace();
+  return useMutation({
+    mutationFn: async (id: string) => {
+      await api.POST("/api/v1/operator/people/{user_id}/forget-factors", {
+        params: { path: { user_id: id } },
+      });
+    },
+  });
+}

@@ -4,7 +4,8 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconAlertCircle } from "@tabler/icons-react";
 import { messageOf } from "../api/errors";
 import { ForgottenPassword } from "./ForgottenPassword";
-import { useSignIn } from "./queries";
+import { factorsAskedBy, useSignIn } from "./queries";
+import { SecondStep } from "./SecondStep";
 
 export function SignInForm({ email = "" }: { email?: string }) {
   const signIn = useSignIn();
@@ -16,6 +17,8 @@ export function SignInForm({ email = "" }: { email?: string }) {
     },
   });
   const [forgotten, { open, close }] = useDisclosure(false);
+  const factors = factorsAskedBy(signIn.error);
+  if (factors) return <SecondStep factors={factors} onBack={signIn.reset} />;
   if (forgotten) return <ForgottenPassword email={form.values.email} onBack={close} />;
   return (
     <form onSubmit={form.onSubmit((values) => signIn.mutate(values))} noValidate>

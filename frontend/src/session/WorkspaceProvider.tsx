@@ -2,8 +2,14 @@ import { useLocalStorage } from "@mantine/hooks";
 import { type ReactNode, useMemo } from "react";
 import { createApi } from "../api/client";
 import { useLiveEvents } from "../api/live";
-import type { Session } from "../api/types";
+import type { Membership, Session } from "../api/types";
 import { WorkspaceContext } from "./context";
+
+/** While an operator acts for a tenant every page is about that one. */
+function membershipIn({ on_behalf, memberships }: Session, chosen: string): Membership | null {
+  if (on_behalf) return { tenant: on_behalf.tenant, role: "operator", barred: null };
+  return memberships.find((m) => m.tenant.id === chosen) ?? memberships[0] ?? null;
+}
 
 /** Chooses the tenant (the one last chosen in this browser, else the first) and gives its client to the pages. */
 export function WorkspaceProvider({
@@ -18,8 +24,7 @@ export function WorkspaceProvider({
     defaultValue: "",
     getInitialValueInEffect: false,
   });
-  const { memberships } = session;
-  const membership = memberships.find((m) => m.tenant.id === chosen) ?? memberships[0] ?? null;
+  const membership = membershipIn(session, chosen);
   const tenantId = membership?.tenant.id ?? null;
   const live = useLiveEvents(tenantId);
   const api = useMemo(() => createApi(tenantId), [tenantId]);

@@ -1,4 +1,4 @@
-import type { Role } from "../api/types";
+import type { OwnRole } from "../api/types";
 
 /** What the console offers to a role. The server decides; this only keeps dead buttons off the page. */
 export type Action =
@@ -14,14 +14,15 @@ export type Action =
 
 const DEVELOPER: Action[] = ["adapters:read", "adapters:write", "keys", "inference", "usage:read"];
 
-const ALLOWED: Record<Role, Action[]> = {
+const ALLOWED: Record<OwnRole, Action[]> = {
   owner: [...DEVELOPER, "adapters:pin", "billing:read", "members", "audit:read"],
   admin: [...DEVELOPER, "adapters:pin", "billing:read", "members", "audit:read"],
   developer: DEVELOPER,
   billing: ["usage:read", "billing:read"],
   viewer: ["adapters:read", "usage:read"],
+  operator: ["adapters:read", "adapters:write", "usage:read", "billing:read", "audit:read"],
 };
 
-export function roleCan(role: Role, action: Action): boolean {
+export function roleCan(role: OwnRole, action: Action): boolean {
   return ALLOWED[role].includes(action);
 }

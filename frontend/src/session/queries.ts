@@ -3,6 +3,7 @@ import { useNavigate } from "react-router";
 import { bodyOf, createApi } from "../api/client";
 import { ApiError } from "../api/errors";
 import type { Session } from "../api/types";
+import { askPasskey } from "./passkey";
 
 const SESSION_KEY = ["session"];
 
@@ -62,4 +63,48 @@ export function useNewPassword() {
       await createApi(null).POST("/api/v1/account/password/new", { body });
     },
   });
+}
+
+/** The second step: its success is the session itself. */
+export function useSignInCode() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (body: { code: string }) =>
+      bodyOf(createApi(null).POST("/api/v1/session/code", { body })),
+    onSuccess: (session) => queries.setQueryData(SESSION_KEY, session),
+  });
+}
+
+export function useSignInPasskey() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: async () => {
+      const api = createApi(null);
+      const { options } = await bodyOf(api.POST("/api/v1/session/passkey/start"));
+      const body = { credential: await askPasskey(options) };
+      return bodyOf(api.POST("/api/v1/session/passkey", { body }));
+    },
+    onSuccess: (session) => queries.setQueryData(SESSION_KEY, session),
+  });
+}
+
+/** An operator is themself again; nothing of the tenant stays in the cache. */
+export function useEndActing() {
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  return useMutation({
+    mutationFn: () => bodyOf(createApi(null).POST("/api/v1/operator/act-for/end")),
+    onSuccess: (session) => {
+      navigate("/tenants");
+      queries.setQueryData(SESSION_KEY, session);
+      queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
+    },
+  });
+}
+
+/** What the account asks for besides the password; null where the refusal is another. */
+export function factorsAskedBy(error: Error | null): string[] | null {
+  if (!(error instanceof ApiError) || error.code !== "second_factor_required") return null;
+  const { factors } = error.details;
+  return Array.isArray(factors) ? factors.map(String) : [];
 }

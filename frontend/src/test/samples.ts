@@ -34,7 +34,10 @@ export function anAdapter(fields: Partial<Adapter> = {}): Adapter {
 export function aSession(fields: Partial<Session> = {}): Session {
   return {
     user: { id: "usr_1", email: "ann@acme.test", is_operator: false },
-    memberships: [{ tenant: { id: "ten_1", slug: "acme", name: "Acme" }, role: "owner" }],
+    memberships: [
+      { tenant: { id: "ten_1", slug: "acme", name: "Acme" }, role: "owner", barred: null },
+    ],
+    on_behalf: null,
     door_url: "http://127.0.0.1:8001",
     base_model: { name: "SmolLM2-135M-Instruct", context_len: 8192 },
     ...fields,

@@ -22,6 +22,7 @@ STATUS_OF: Final[dict[str, type[ApiError]]] = {
     "member_not_found": NotFound,
     "invitation_not_valid": NotFound,
     "reset_not_valid": NotFound,
+    "tenant_suspended": Conflict,
     "totp_in_use": Conflict,
     "no_second_factor": Conflict,
     "no_passkey": Conflict,
@@ -113,7 +114,9 @@ class LeaveApi(APIView):
     def post(self, request: Request) -> Response:
         """Whoever calls leaves the tenant. The last owner cannot."""
         tenant, who = tenant_of(request), caller(request)
-        member = Membership.objects.get(tenant=tenant, user=who.user)
+        member = Membership.objects.filter(tenant=tenant, user=who.user).first()
+        if member is None:
+            raise NotFound("You are no member of this tenant: end acting for it instead.", code="no_member")
         with refusals():
             remove_member(tenant=tenant, member_id=member.id, actor=who.actor, own_role=None)
         return Response(status=204)

@@ -20,9 +20,11 @@ from controlplane.console.proof import check_password
 from controlplane.errors import NotAuthenticated
 from controlplane.rest import ErrorBody, PersonOnly, caller
 from tenants.api_auth import BARRED_TEXT, SessionAuthentication, note_seen_now, why_barred
+from tenants.credentials import OnBehalf
 from tenants.lockout import forget_attempts
 from tenants.models import Membership, Role, Tenant, User
 from tenants.networks import client_address
+from tenants.operating import on_behalf_of
 from tenants.second_factor import factors_of
 from tenants.second_step import start_second_step
 
@@ -56,6 +58,22 @@ class SessionShape(serializers.Serializer[Any]):
         class Meta:
             ref_name = "Membership"
 
+    class ActingFor(serializers.Serializer[Any]):
+        class In(serializers.Serializer[Any]):
+            id = serializers.CharField()
+            slug = serializers.CharField()
+            name = serializers.CharField()
+
+            class Meta:
+                ref_name = "ActedForTenant"
+
+        tenant = In()
+        reason = serializers.CharField()
+        expires_at = serializers.DateTimeField()
+
+        class Meta:
+            ref_name = "OnBehalf"
+
     class Base(serializers.Serializer[Any]):
         name = serializers.CharField()
         context_len = serializers.IntegerField(allow_null=True, help_text="tokens; null while the model is not there")
@@ -65,6 +83,7 @@ class SessionShape(serializers.Serializer[Any]):
 
     user = Person()
     memberships = Belonging(many=True)
+    on_behalf = ActingFor(allow_null=True, help_text="whom an operator acts for")
     door_url = serializers.URLField(help_text="where the OpenAI-compatible API answers")
     base_model = Base()
 
@@ -140,9 +159,16 @@ def session_body(user: User) -> dict[str, Any]:
             {"tenant": tenant_name(m.tenant), "role": m.role, "barred": why_barred(m.tenant, user)}
             for m in memberships.order_by("-tenant__is_active", "created_at", "id")
         ],
+        "on_behalf": on_behalf_body(on_behalf_of(user)),
         "door_url": settings.DOOR_URL,
         "base_model": {"name": settings.MODEL_DIR.name, "context_len": context_len(settings.MODEL_DIR)},
     }
+
+
+def on_behalf_body(found: OnBehalf | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {"tenant": tenant_name(found.tenant), "reason": found.reason, "expires_at": found.expires_at}
 
 
 def tenant_name(tenant: Tenant) -> dict[str, Any]:
