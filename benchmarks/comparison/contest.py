@@ -66,7 +66,16 @@ class Contest:
             answers = peer.run(job, self._seconds, with_ids=True)
         except PeerFailed as error:
             return self._end(peer, error)
-        return self.judge.faults(job, answers) if self.judge else None
+        return self._faults(job, answers)
+
+    def _faults(self, job: Job, answers: list[Answer]) -> str | None:
+        """Where the judge itself breaks, answers go unchecked from then on, and the rows say so."""
+        try:
+            return self.judge.faults(job, answers) if self.judge else None
+        except PeerFailed as error:
+            self.say(f"  answers are not checked any more: {error}")
+            self.judge = None
+            return None
 
     def _rounds(self, workload: Workload, peers: Sequence[Peer], end: float) -> dict[str, list[Figures]]:
         found: dict[str, list[Figures]] = {peer.name: [] for peer in peers}
@@ -109,7 +118,8 @@ class Contest:
         leads = [a.rate / b.rate for a, b in zip(ours, rounds, strict=False)] if peer is not self.peers[0] else []
         return Row(
             workload.name, peer.name, tuple(rounds), bound, median(leads) if leads else None,
-            peer.peak_bytes() if rounds else 0, notes.get(peer.name) or self.ended.get(peer.name, ""),
+            peer.peak_bytes() if rounds else 0,
+            notes.get(peer.name) or self.ended.get(peer.name) or ("" if self.judge else "not checked"),
         )  # fmt: skip
 
     def _late(self, workload: Workload) -> list[Row]:

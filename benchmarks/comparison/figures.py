@@ -79,8 +79,9 @@ def line(row: Row) -> str:
     share = "" if row.bound is None or row.rate is None else f"{100 * row.rate / row.bound:.0f} %"
     spread = f"{min(rates):.1f} to {max(rates):.1f}"
     times = " | ".join("" if (v := row.middle(n)) is None else f"{v:.1f}" for n in ("ttft", "itl_p50", "itl_p99"))
-    cells = (row.workload, row.peer, f"{row.rate:.1f}", spread, str(len(rates)), lead, share, times, _mb(row.peak))
-    return f"| {' | '.join(cells)} |{f' {row.note}' if row.note else ''}"
+    peer = f"{row.peer} ({row.note})" if row.note else row.peer
+    cells = (row.workload, peer, f"{row.rate:.1f}", spread, str(len(rates)), lead, share, times, _mb(row.peak))
+    return f"| {' | '.join(cells)} |"
 
 
 def _mb(count: int) -> str:

@@ -36,6 +36,8 @@ def ask_all(door: Door, job: Job, seconds: float, *, with_ids: bool) -> list[Ans
         raise PeerFailed(f"{len(job.asks)} requests took over {seconds:.0f} s") from None
     except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError) as error:
         raise PeerFailed(f"the connection broke: {error or type(error).__name__}") from error
+    except (ValueError, KeyError) as error:
+        raise PeerFailed(f"its answer is not what OpenAI's would be: {error!r}") from error
 
 
 async def _all(door: Door, job: Job, with_ids: bool) -> list[Answer]:

@@ -118,6 +118,16 @@ def test_wrong_answers_are_shown_and_not_timed() -> None:
     assert "wrong answers for 1 of 1 models" in line(rows[1])
 
 
+def test_when_the_judge_breaks_rows_say_that_nobody_checked() -> None:
+    class Breaks:
+        def faults(self, job: Job, answers: list[Answer]) -> str | None:
+            raise PeerFailed("it ended")
+
+    rows = play(Fake("ours"), Fake("theirs"), judge=Breaks())
+    assert [(len(row.rounds), row.note) for row in rows] == [(3, "not checked")] * 2
+    assert "| theirs (not checked) |" in line(rows[1])
+
+
 def test_work_that_one_cannot_do_is_said() -> None:
     ours, other = play(Fake("ours"), Fake("other", refuses="one adapter set in a batch"))
     assert line(other) == "| two at once | other | one adapter set in a batch | | | | | | | | |"
@@ -216,7 +226,7 @@ def test_the_whole_command_with_fake_servers(tmp_path, monkeypatch, capsys) -> N
     assert {row["peer"] for row in result["rows"]} == {"Veneer", "broken"}
     assert "answers are not checked" in printed
     (file,) = (tmp_path / "results").iterdir()
-    assert "| base x8 | Veneer |" in file.read_text()
+    assert "| base x8 | Veneer (not checked) |" in file.read_text()
     assert broken.stopped == 2  # when it broke, and at the end
 
 

@@ -118,8 +118,9 @@ def test_a_request_waits_for_the_first_token_of_another() -> None:
         (FakeDoor(GOOD[:1], cut=True), "the connection broke"),
         (FakeDoor([_event({"error": {"message": "boom"}})]), "ended in an error.*boom"),
         (FakeDoor(GOOD[:2]), "ended without its usage"),
+        (FakeDoor([_event(b"{half")]), "not what OpenAI's would be"),
     ],
-    ids=["status", "cut", "error", "usage"],
+    ids=["status", "cut", "error", "usage", "json"],
 )
 def test_what_goes_wrong_is_said(fake: FakeDoor, said: str) -> None:
     with fake.serving(), pytest.raises(PeerFailed, match=said):
