@@ -116,7 +116,7 @@ class Fetcher:
     def _call(
         self, url: str, headers: dict[str, str], method: str, body: bytes | None, deadline: "_Deadline"
     ) -> http.client.HTTPResponse:
-        parts, host, port = _parsed(url)
+        parts, host, port = parse_url(url)
         addresses = self._checked(parts.scheme, host, port)
         connection = _Pinned(host, port, addresses, self.tls if parts.scheme == "https" else None)
         deadline.watch(connection)
@@ -148,7 +148,8 @@ class Fetcher:
         return list(found[:_MAX_ADDRESSES])
 
 
-def _parsed(url: str) -> tuple[SplitResult, str, int]:
+def parse_url(url: str) -> tuple[SplitResult, str, int]:
+    """Its parts, host and port. Raises FetchRefused for one that is not called, whatever it leads to."""
     if len(url) > MAX_URL_CHARS or not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
         raise FetchRefused("it is not a URL (of printable ASCII without blanks)")
     try:

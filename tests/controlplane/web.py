@@ -35,7 +35,7 @@ class Web:
             def do_GET(self) -> None:
                 web._serve(self)
 
-            do_POST = do_GET
+            do_POST = do_HEAD = do_GET
 
             def log_message(self, *_: object) -> None:
                 pass
@@ -87,7 +87,8 @@ class Web:
         call.send_header("Content-Length", str(end - start))
         call.send_header("Last-Modified", "Wed, 21 Oct 2026 07:28:00 GMT")
         call.end_headers()
-        call.wfile.write(content[start:end])
+        if call.command != "HEAD":
+            call.wfile.write(content[start:end])
 
 
 def redirect(target: str) -> Page:

@@ -13,6 +13,7 @@ const canary = {
     { version: 2, weight: 1 },
   ],
   follows_newest: false,
+  rolls_back_to: null,
 };
 
 describe("what an alias serves", () => {

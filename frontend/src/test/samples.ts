@@ -12,6 +12,7 @@ export function aVersion(fields: Partial<Version> = {}): Version {
     created_at: "2026-03-01T10:00:00Z",
     ready_at: "2026-03-01T10:00:05Z",
     report: null,
+    source: null,
     files: [],
     ...fields,
   };
@@ -24,7 +25,7 @@ export function anAdapter(fields: Partial<Adapter> = {}): Adapter {
     base_model: "SmolLM2-135M-Instruct",
     created_at: "2026-03-01T10:00:00Z",
     state: "ready",
-    alias: { splits: [{ version: 1, weight: 100 }], follows_newest: true },
+    alias: { splits: [{ version: 1, weight: 100 }], follows_newest: true, rolls_back_to: null },
     pinned: false,
     versions: [aVersion()],
     ...fields,

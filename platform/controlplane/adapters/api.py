@@ -2,15 +2,19 @@
 
 from typing import IO, Any, ClassVar, cast
 
+from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from controlplane.adapters.aliases import set_alias
-from controlplane.adapters.deletion import delete_adapter
+from controlplane.adapters.aliases import roll_back, set_alias
+from controlplane.adapters.deletion import delete_adapter, delete_version
+from controlplane.adapters.downloads import file_response
+from controlplane.adapters.imports import start_import
+from controlplane.adapters.models import AdapterVersion
 from controlplane.adapters.parser import RawBody, part_length
 from controlplane.adapters.pins import set_pin
 from controlplane.adapters.queries import adapter_of, adapters_of, version_of
@@ -26,6 +30,7 @@ from controlplane.adapters.shapes import (
 from controlplane.adapters.uploads import DeclaredFile, finish_upload, start_upload, store_upload_part
 from controlplane.errors import InvalidRequest
 from controlplane.rest import PAGE_PARAMETERS, Allowed, ErrorBody, caller, keyset_page, page_of, tenant_of
+from tenants.models import Tenant
 from tenants.scope import tenant_scope
 
 READ = "adapters:read"
@@ -90,9 +95,56 @@ class AdaptersApi(AdapterView):
             base_model=found["base_model"],
             files=files,
         )
-        with tenant_scope(tenant.id):
-            adapter = adapter_body(adapter_of(tenant, version.adapter_id))
-            return Response({"adapter": adapter, "version": version_body(version_of(tenant, version.id))}, status=201)
+        return _started(tenant, version, 201)
+
+
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
+class SourceField(serializers.Field[Any, Any, Any, Any]):
+    """One text, or a list of texts."""
+
+    def to_internal_value(self, data: Any) -> str | list[str]:
+        texts = data if isinstance(data, list) else [data]
+        if not all(isinstance(text, str) and text for text in texts):
+            raise serializers.ValidationError("it is neither a text nor a list of texts")
+        return cast(str | list[str], data)
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+class ImportApi(AdapterView):
+    action_needed = WRITE
+
+    class Input(serializers.Serializer[Any]):
+        """source: the https URL of a folder with the adapter's files; or a list of the files' own https URLs; or
+        `s3://bucket/prefix`; or `org/name[@revision]` of the hub."""
+
+        name = serializers.CharField(max_length=200)
+        base_model = serializers.CharField(max_length=200)
+        source = SourceField()  # type: ignore[assignment]  # DRF takes it for a field, whatever its name
+
+        class Meta:
+            ref_name = "ImportAdapter"
+
+    @extend_schema(
+        operation_id="adapters_import",
+        request=Input,
+        responses={202: AdaptersApi.Output, 400: ErrorBody, 409: ErrorBody, 413: ErrorBody},
+    )
+    def post(self, request: Request) -> Response:
+        """A new version whose files are fetched. Its `files` tell how far it is, its `state` the rest."""
+        data = self.Input(data=request.data)
+        data.is_valid(raise_exception=True)
+        tenant, who = tenant_of(request), caller(request)
+        version = start_import(tenant=tenant, actor=who.actor, user=who.user, **data.validated_data)
+        return _started(tenant, version, 202)
+
+
+def _started(tenant: Tenant, version: AdapterVersion, status: int) -> Response:
+    with tenant_scope(tenant.id):
+        adapter = adapter_body(adapter_of(tenant, version.adapter_id))
+        body = {"adapter": adapter, "version": version_body(version_of(tenant, version.id))}
+    return Response(body, status=status)
 
 
 class AdapterApi(AdapterView):
@@ -104,10 +156,17 @@ class AdapterApi(AdapterView):
         with tenant_scope(tenant.id):
             return Response(adapter_body(adapter_of(tenant, adapter_id)))
 
-    @extend_schema(operation_id="adapters_delete", responses={204: None, 404: ErrorBody})
+    @extend_schema(
+        operation_id="adapters_delete",
+        parameters=[OpenApiParameter("force", bool, description="also where it is shared or pinned")],
+        responses={204: None, 404: ErrorBody, 409: ErrorBody},
+    )
     def delete(self, request: Request, adapter_id: str) -> Response:
-        """The name answers no more at once; requests under way end as they would have."""
-        delete_adapter(tenant=tenant_of(request), actor=caller(request).actor, adapter_id=adapter_id)
+        """The name answers no more at once; requests under way end as they would have. 409 where it is shared or
+        pinned, with what depends on it, unless forced."""
+        is_forced = request.query_params.get("force") == "true"
+        tenant, actor = tenant_of(request), caller(request).actor
+        delete_adapter(tenant=tenant, actor=actor, adapter_id=adapter_id, is_forced=is_forced)
         return Response(status=204)
 
 
@@ -148,6 +207,23 @@ class AliasApi(AdapterView):
             return Response(adapter_body(adapter_of(tenant, adapter_id)))
 
 
+class RollbackApi(AdapterView):
+    action_needed = WRITE
+
+    @extend_schema(
+        operation_id="adapters_roll_back",
+        request=None,
+        responses={200: AdapterShape, 404: ErrorBody, 409: ErrorBody},
+    )
+    def post(self, request: Request, adapter_id: str) -> Response:
+        """The bare name answers as before its last change; once more goes further back. `alias.rolls_back_to` says
+        where to."""
+        tenant = tenant_of(request)
+        roll_back(tenant=tenant, actor=caller(request).actor, adapter_id=adapter_id)
+        with tenant_scope(tenant.id):
+            return Response(adapter_body(adapter_of(tenant, adapter_id)))
+
+
 class PinApi(AdapterView):
     action_needed = "adapters:pin"
 
@@ -174,7 +250,7 @@ class PinApi(AdapterView):
 
 
 class VersionApi(AdapterView):
-    action_needed = READ
+    action_needed: ClassVar[dict[str, str]] = {"GET": READ, "DELETE": WRITE}
 
     @extend_schema(operation_id="versions_get", responses={200: VersionShape, 404: ErrorBody})
     def get(self, request: Request, version_id: str) -> Response:
@@ -182,10 +258,32 @@ class VersionApi(AdapterView):
         with tenant_scope(tenant.id):
             return Response(version_body(version_of(tenant, version_id)))
 
+    @extend_schema(operation_id="versions_delete", responses={204: None, 404: ErrorBody, 409: ErrorBody})
+    def delete(self, request: Request, version_id: str) -> Response:
+        """409 where the adapter's name answers with it."""
+        delete_version(tenant=tenant_of(request), actor=caller(request).actor, version_id=version_id)
+        return Response(status=204)
+
 
 class VersionFileApi(AdapterView):
-    action_needed = WRITE
+    action_needed: ClassVar[dict[str, str]] = {"GET": READ, "PUT": WRITE}
     parser_classes = (RawBody,)
+
+    @extend_schema(
+        operation_id="versions_download",
+        responses={
+            (200, "application/octet-stream"): OpenApiTypes.BINARY,
+            (206, "application/octet-stream"): OpenApiTypes.BINARY,
+            404: ErrorBody,
+            409: ErrorBody,
+            416: ErrorBody,
+        },
+    )
+    def get(self, request: Request, version_id: str, name: str) -> StreamingHttpResponse:
+        """The file as it was uploaded, or the part that a `Range` header names. Of a ready version."""
+        tenant = tenant_of(request)
+        with tenant_scope(tenant.id):
+            return file_response(version_of(tenant, version_id), name, request._request)
 
     @extend_schema(
         operation_id="versions_store_part",

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any, Final
 
+from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -12,7 +13,7 @@ from controlplane.adapters.objects import lock_digest, remove_files
 from controlplane.adapters.staging import drop_staging
 from controlplane.adapters.states import State, sources_of
 from controlplane.adapters.uploads import announce
-from controlplane.errors import NotFound
+from controlplane.errors import Conflict, NotFound
 from tenants.audit import record_audit
 from tenants.models import Tenant
 from tenants.scope import ALL_TENANTS, tenant_scope
@@ -24,18 +25,58 @@ _ENDED: Final = (State.DELETED, State.REJECTED)
 
 
 @transaction.atomic
-def delete_adapter(*, tenant: Tenant, actor: str, adapter_id: str) -> None:
-    """New requests find neither the name nor its versions from now on; running ones end as they would have."""
+def delete_adapter(*, tenant: Tenant, actor: str, adapter_id: str, is_forced: bool = False) -> None:
+    """New requests find neither the name nor its versions from now on; running ones end as they would have.
+
+    Conflict where it is shared or pinned and nobody insists: the details say with whom, and what else goes."""
     with tenant_scope(tenant.id):
         adapter = Adapter.objects.select_for_update().filter(id=adapter_id, deleted_at=None).first()
         if adapter is None:
             raise NotFound(f"There is no adapter {adapter_id}.")
+        if not is_forced:
+            _check_unused(adapter)
         adapter.deleted_at = timezone.now()
         adapter.save(update_fields=["deleted_at"])
         adapter.splits.all().delete()
+        adapter.grants.all().delete()
         for version in adapter.versions.filter(state__in=State.live()).order_by("number"):
             _delete_version(version)
     record_audit(tenant=tenant, actor=actor, action="adapter.delete", target=adapter.id, details={"name": adapter.name})
+
+
+def _check_unused(adapter: Adapter) -> None:
+    granted = list(adapter.grants.order_by("grantee__slug").values_list("grantee__slug", flat=True))
+    is_pinned = adapter.pinned_at is not None
+    if not granted and not is_pinned:
+        return
+    splits = adapter.splits.order_by("version__number").values_list("version__number", flat=True)
+    words = [f"it is shared with {', '.join(granted)}"] if granted else []
+    words += ["it is pinned to the device"] if is_pinned else []
+    raise Conflict(
+        f"adapter {adapter.name!r} is in use: {'; '.join(words)}. Delete it all the same with ?force=true",
+        code="adapter_in_use",
+        details={"dependents": {"grants": granted, "pinned": is_pinned, "alias_versions": list(splits)}},
+    )
+
+
+@transaction.atomic
+def delete_version(*, tenant: Tenant, actor: str, version_id: str) -> None:
+    """Conflict where the adapter's name answers with it: that is to be pointed elsewhere first."""
+    with tenant_scope(tenant.id):
+        rows = AdapterVersion.objects.filter(id=version_id, state__in=State.live())
+        version = rows.select_related("adapter").first()
+        if version is None:
+            raise NotFound(f"There is no version {version_id}.")
+        adapter = Adapter.objects.select_for_update().get(id=version.adapter_id)
+        if adapter.splits.filter(version=version).exists():
+            others = {"adapter": adapter.id, "alias": adapter.name, "pinned": adapter.pinned_at is not None}
+            raise Conflict(
+                f"the name {adapter.name!r} answers with version {version.number}: point it to another one first",
+                code="version_in_use",
+                details={"dependents": others},
+            )
+        _delete_version(version)
+    record_audit(tenant=tenant, actor=actor, action="version.delete", target=version.id)
 
 
 def _delete_version(version: AdapterVersion) -> None:
@@ -51,6 +92,18 @@ def expire_uploads() -> int:
     with tenant_scope(ALL_TENANTS):
         rows = AdapterVersion.objects.filter(state=State.UPLOADING, created_at__lt=timezone.now() - UPLOAD_EXPIRES)
         versions = list(rows.order_by("created_at")[:100])
+        for version in versions:
+            with transaction.atomic():
+                _delete_version(version)
+                record_audit(tenant=version.tenant, actor="system", action="version.expire", target=version.id)
+    return len(versions)
+
+
+def expire_rejected() -> int:
+    """What was refused is kept for its report, for some days."""
+    with tenant_scope(ALL_TENANTS):
+        horizon = timezone.now() - timedelta(days=settings.REJECTED_KEPT_DAYS)
+        versions = list(AdapterVersion.objects.filter(state=State.REJECTED, state_at__lt=horizon)[:100])
         for version in versions:
             with transaction.atomic():
                 _delete_version(version)

@@ -24,6 +24,10 @@ def _path(digest: str, name: str) -> Path:
     return Path(settings.OBJECTS_DIR) / _key(digest, name)
 
 
+def published_path(digest: str, name: str) -> Path:
+    return _path(digest, name)
+
+
 def uri_of(digest: str) -> str:
     """The folder as the engine is told it."""
     return (Path(settings.OBJECTS_DIR) / "adapters" / digest).absolute().as_uri()

@@ -31,28 +31,34 @@ class ResolvedAdapter:
 
 @dataclass(frozen=True)
 class ListedModel:
-    """What `/v1/models` says of an adapter. id: its name. version_id: the one most of its requests go to."""
+    """What `/v1/models` says of an adapter. id: its name. version_id: the one most of its requests go to. owner: slug
+    of the tenant that granted it; None: it is the tenant's own."""
 
     id: str
     version_id: str
     created: datetime
     base_model: str
+    owner: str | None = None
 
 
+# Whose adapter a name means: the tenant's own; or, as `slug/name`, another tenant's that was granted to it.
+_OWN = "a.tenant_id = %(tenant)s"
+_GRANTED = """a.id IN (SELECT g.adapter_id FROM adapters_adaptergrant g JOIN tenants_tenant t ON t.id = g.tenant_id
+  WHERE g.grantee_id = %(tenant)s AND t.slug = %(owner)s AND t.is_active)"""
 _COLUMNS = """
 SELECT a.id AS adapter_id, a.name, a.base_model, v.id AS version_id, v.number, v.uri, v.digest, v.rank
 """
 _BY_NUMBER = f"""
 {_COLUMNS}, 1 AS weight
 FROM adapters_adapter a JOIN adapters_adapterversion v ON v.adapter_id = a.id
-WHERE a.tenant_id = %(tenant)s AND a.name = %(name)s AND a.deleted_at IS NULL
+WHERE {{whose}} AND a.name = %(name)s AND a.deleted_at IS NULL
   AND v.number = %(number)s AND v.state = 'ready'
 """
 _BY_ALIAS = f"""
 {_COLUMNS}, s.weight
 FROM adapters_adapter a JOIN adapters_aliassplit s ON s.adapter_id = a.id
   JOIN adapters_adapterversion v ON v.id = s.version_id
-WHERE a.tenant_id = %(tenant)s AND a.name = %(name)s AND a.deleted_at IS NULL AND v.state = 'ready'
+WHERE {{whose}} AND a.name = %(name)s AND a.deleted_at IS NULL AND v.state = 'ready'
 ORDER BY v.number
 """
 _PINNED = f"""
@@ -63,34 +69,38 @@ WHERE a.pinned_at IS NOT NULL AND a.base_model = %(base_model)s AND a.deleted_at
 ORDER BY a.pinned_at, v.number
 """
 _LISTED = """
-SELECT DISTINCT ON (a.name) a.name, a.base_model, v.id AS version_id, v.ready_at
-FROM adapters_adapter a JOIN adapters_aliassplit s ON s.adapter_id = a.id
-  JOIN adapters_adapterversion v ON v.id = s.version_id
-WHERE a.tenant_id = %(tenant)s AND a.deleted_at IS NULL AND v.state = 'ready'
-ORDER BY a.name, s.weight DESC, v.number DESC
+SELECT DISTINCT ON (t.id <> %(tenant)s, t.slug, a.name)
+  a.name, a.base_model, v.id AS version_id, v.ready_at, CASE WHEN t.id <> %(tenant)s THEN t.slug END AS owner
+FROM adapters_adapter a JOIN tenants_tenant t ON t.id = a.tenant_id
+  JOIN adapters_aliassplit s ON s.adapter_id = a.id JOIN adapters_adapterversion v ON v.id = s.version_id
+WHERE a.deleted_at IS NULL AND v.state = 'ready' AND t.is_active AND (a.tenant_id = %(tenant)s
+  OR a.id IN (SELECT g.adapter_id FROM adapters_adaptergrant g WHERE g.grantee_id = %(tenant)s))
+ORDER BY t.id <> %(tenant)s, t.slug, a.name, s.weight DESC, v.number DESC
 """
 
 
 def resolve_model(*, tenant_id: str, model: str, pick: float) -> Plan[ResolvedAdapter | None]:
-    """`pirate` or `pirate@2` of this tenant; None when it has no such adapter, or none that is ready.
+    """`pirate` or `pirate@2` of this tenant, or `acme/pirate` that Acme has granted to it; None when there is no such
+    adapter, or none that is ready.
 
     pick: in [0, 1), chooses between the versions of a split: the same pick, the same version.
     """
-    name, at, number = model.partition("@")
-    params: dict[str, object] = {"tenant": tenant_id, "name": name}
-    if "\x00" in name or (at and not _NUMBER.fullmatch(number)):
+    path, at, number = model.partition("@")
+    owner, slash, name = path.rpartition("/")
+    params: dict[str, object] = {"tenant": tenant_id, "owner": owner, "name": name}
+    if "\x00" in path or (at and not _NUMBER.fullmatch(number)):
         return None
-    rows = yield Query(_BY_NUMBER, params | {"number": int(number)}) if at else Query(_BY_ALIAS, params)
-    if not rows:
-        return None
-    return _resolved(_picked(rows, pick))
+    whose = _GRANTED if slash else _OWN
+    sql, more = (_BY_NUMBER, {"number": int(number)}) if at else (_BY_ALIAS, {})
+    rows = yield Query(sql.format(whose=whose), params | more)
+    return _resolved(_picked(rows, pick), f"{owner}{slash}") if rows else None
 
 
-def _resolved(row: Row) -> ResolvedAdapter:
+def _resolved(row: Row, before: str = "") -> ResolvedAdapter:
     return ResolvedAdapter(
         adapter_id=row["adapter_id"],
         version_id=row["version_id"],
-        name=f"{row['name']}@{row['number']}",
+        name=f"{before}{row['name']}@{row['number']}",
         uri=row["uri"],
         digest=row["digest"],
         rank=row["rank"],
@@ -108,9 +118,18 @@ def _picked(rows: list[Row], pick: float) -> Row:
 
 
 def listed_models(*, tenant_id: str) -> Plan[list[ListedModel]]:
-    """The names that answer now, by name."""
+    """The names that answer now: the tenant's own by name, then what others have granted to it."""
     rows = yield Query(_LISTED, {"tenant": tenant_id})
-    return [ListedModel(row["name"], row["version_id"], row["ready_at"], row["base_model"]) for row in rows]
+    return [
+        ListedModel(
+            f"{row['owner']}/{row['name']}" if row["owner"] else row["name"],
+            row["version_id"],
+            row["ready_at"],
+            row["base_model"],
+            row["owner"],
+        )
+        for row in rows
+    ]
 
 
 def pinned_adapters(*, base_model: str) -> Plan[list[ResolvedAdapter]]:

@@ -5,7 +5,8 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from controlplane.adapters.models import Adapter, AdapterVersion, VersionFile
+from controlplane.adapters.aliases import rollback_target, weights_of
+from controlplane.adapters.models import Adapter, AdapterGrant, AdapterVersion, VersionFile
 from controlplane.adapters.ranges import total
 from controlplane.adapters.states import State
 from controlplane.adapters.uploads import ranges_of
@@ -51,10 +52,12 @@ class StoredShape(serializers.Serializer[Any]):
 class VersionFileShape(StoredShape):
     name = serializers.CharField()
     size = serializers.IntegerField()
-    sha256 = serializers.CharField()
+    sha256 = serializers.CharField(allow_null=True)
 
 
 class VersionShape(serializers.Serializer[Any]):
+    """source: where an import's files are fetched from, null for an upload. size_bytes, files: as far as known."""
+
     id = serializers.CharField()
     number = serializers.IntegerField()
     state = serializers.ChoiceField(choices=State.live())
@@ -65,6 +68,7 @@ class VersionShape(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
     ready_at = serializers.DateTimeField(allow_null=True)
     report = ReportShape(allow_null=True)
+    source = serializers.CharField(allow_null=True)  # type: ignore[assignment]  # a field, whatever its name
     files = VersionFileShape(many=True)
 
 
@@ -74,8 +78,19 @@ class SplitShape(serializers.Serializer[Any]):
 
 
 class AliasShape(serializers.Serializer[Any]):
+    """rolls_back_to: what the name would answer with after a rollback; null: there is nothing to go back to."""
+
     splits = SplitShape(many=True)
     follows_newest = serializers.BooleanField()
+    rolls_back_to = SplitShape(many=True, allow_null=True)
+
+
+class AdapterGrantShape(serializers.Serializer[Any]):
+    """tenant: the slug of who may call the adapter."""
+
+    id = serializers.CharField()
+    tenant = serializers.CharField()
+    created_at = serializers.DateTimeField()
 
 
 class AdapterShape(serializers.Serializer[Any]):
@@ -104,19 +119,38 @@ def version_body(version: AdapterVersion) -> dict[str, Any]:
     files = sorted(version.files.all(), key=lambda file: file.name)
     fields = ("id", "number", "state", "digest", "rank", "size_bytes", "target_modules", "created_at", "ready_at")
     body = {name: getattr(version, name) for name in fields}
-    return {**body, "report": version.report, "files": [_file_body(file) for file in files]}
+    source = version.source["shown"] if version.source else None
+    return {**body, "report": version.report, "source": source, "files": [_file_body(file) for file in files]}
+
+
+def _alias_body(adapter: Adapter) -> dict[str, Any]:
+    current = {split.version.number: split.weight for split in adapter.splits.all()}
+    ready = {version.number for version in adapter.versions.all() if version.state == State.READY}
+    at = rollback_target(adapter.alias_history, ready, current)
+    return {
+        "splits": _splits(current),
+        "follows_newest": adapter.follows_newest,
+        "rolls_back_to": None if at is None else _splits(weights_of(adapter.alias_history[at])),
+    }
+
+
+def _splits(weights: dict[int, int]) -> list[dict[str, int]]:
+    return [{"version": number, "weight": weight} for number, weight in sorted(weights.items())]
+
+
+def grant_body(grant: AdapterGrant) -> dict[str, Any]:
+    return {"id": grant.id, "tenant": grant.grantee.slug, "created_at": grant.created_at}
 
 
 def adapter_body(adapter: Adapter) -> dict[str, Any]:
     versions = [version_body(version) for version in adapter.versions.all()]
-    splits = [{"version": split.version.number, "weight": split.weight} for split in adapter.splits.all()]
     return {
         "id": adapter.id,
         "name": adapter.name,
         "base_model": adapter.base_model,
         "created_at": adapter.created_at,
         "state": versions[0]["state"] if versions else "empty",
-        "alias": {"splits": splits, "follows_newest": adapter.follows_newest} if splits else None,
+        "alias": _alias_body(adapter) if adapter.splits.all() else None,
         "pinned": adapter.pinned_at is not None,
         "versions": versions,
     }

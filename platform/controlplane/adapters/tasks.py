@@ -1,6 +1,6 @@
 """Celery's way in: ids in, one service called."""
 
-from controlplane.adapters import checks, deletion
+from controlplane.adapters import checks, deletion, imports
 from controlplane.celery import app
 
 
@@ -14,7 +14,18 @@ def resume_checks() -> None:
     checks.resume_checks()
 
 
+@app.task(name="adapters.fetch_version")  # type: ignore[untyped-decorator]  # celery has no types
+def fetch_version(version_id: str) -> None:
+    imports.fetch_version(version_id)
+
+
+@app.task(name="adapters.resume_imports")  # type: ignore[untyped-decorator]  # celery has no types
+def resume_imports() -> None:
+    imports.resume_imports()
+
+
 @app.task(name="adapters.sweep")  # type: ignore[untyped-decorator]  # celery has no types
 def sweep() -> None:
     deletion.expire_uploads()
+    deletion.expire_rejected()
     deletion.remove_drained_files()

@@ -1,19 +1,17 @@
 """Uploads: start a version, take its parts in any order, finish it."""
 
-import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Max
 from django.utils import timezone
 
 from controlplane.adapters.files import check_file_name, check_file_sizes
-from controlplane.adapters.models import Adapter, AdapterVersion, UploadPart, VersionFile
+from controlplane.adapters.models import AdapterVersion, UploadPart, VersionFile
 from controlplane.adapters.ranges import Range, missing_ranges, with_range
 from controlplane.adapters.staging import CHUNK, PartConflict, sha256_of, staging_folder, store_part
+from controlplane.adapters.starting import check_named, open_version
 from controlplane.adapters.states import State, sources_of
 from controlplane.celery import enqueue
 from controlplane.errors import Conflict, InvalidRequest, NotFound, TooLarge
@@ -22,9 +20,6 @@ from engine.adapters.format import is_adapter_file
 from tenants.audit import record_audit
 from tenants.models import Tenant, User
 from tenants.scope import tenant_scope
-
-MAX_OPEN_UPLOADS: Final = 50
-_NAME: Final = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,61}[a-z0-9])?")
 
 
 @dataclass(frozen=True)
@@ -49,76 +44,21 @@ def start_upload(
     *, tenant: Tenant, actor: str, user: User | None, name: str, base_model: str, files: list[DeclaredFile]
 ) -> AdapterVersion:
     """A new version, `uploading`, of the tenant's adapter of that name, which is made when there is none."""
-    _check_declaration(name, base_model, files)
-    with tenant_scope(tenant.id):
-        adapter = _adapter_named(tenant, user, name, base_model, actor)
-        _check_open_uploads()
-        version = AdapterVersion.objects.create(
-            tenant=tenant,
-            adapter=adapter,
-            number=_next_number(adapter),
-            size_bytes=sum(file.size for file in files),
-        )
+    check_named(name, base_model)
+    _check_files(files)
+    size = sum(file.size for file in files)
+    version = open_version(tenant=tenant, actor=actor, user=user, name=name, base_model=base_model, size_bytes=size)
     VersionFile.objects.bulk_create(VersionFile(version=version, **vars(file)) for file in files)
-    details = {"adapter": adapter.id, "name": name, "number": version.number, "size_bytes": version.size_bytes}
-    record_audit(tenant=tenant, actor=actor, action="version.start", target=version.id, details=details)
     announce(version)
     return version
 
 
-def _check_declaration(name: str, base_model: str, files: list[DeclaredFile]) -> None:
-    served = settings.MODEL_DIR.name
-    if base_model != served:
-        raise InvalidRequest(
-            f"base_model {base_model!r} is not served here: adapters must be trained on {served!r}",
-            param="base_model",
-            code="unknown_base_model",
-        )
-    if not _NAME.fullmatch(name):
-        raise InvalidRequest(
-            f"name {name[:80]!r} cannot be used: take 1 to 63 of a-z, 0-9, '.', '_', '-', "
-            "beginning and ending with a letter or digit",
-            param="name",
-            code="invalid_name",
-        )
-    if name == served.lower():
-        raise InvalidRequest(f"name {name!r} is the base model's: choose another", param="name", code="invalid_name")
+def _check_files(files: list[DeclaredFile]) -> None:
     for file in files:
         check_file_name(file.name)
     if len({file.name for file in files}) < len(files):
         raise InvalidRequest("files names one file twice", param="files")
     check_file_sizes({file.name: file.size for file in files})
-
-
-def _adapter_named(tenant: Tenant, user: User | None, name: str, base_model: str, actor: str) -> Adapter:
-    """Locked, so that version numbers are handed out one at a time."""
-    adapter, is_new = Adapter.objects.get_or_create(
-        tenant=tenant, name=name, deleted_at=None, defaults={"base_model": base_model, "created_by": user}
-    )
-    if is_new:
-        details = {"name": name, "base_model": base_model}
-        record_audit(tenant=tenant, actor=actor, action="adapter.create", target=adapter.id, details=details)
-    adapter = Adapter.objects.select_for_update().get(id=adapter.id)
-    if adapter.deleted_at:
-        raise Conflict(f"adapter {name!r} was deleted just now: try again", param="name")
-    if adapter.base_model != base_model:
-        raise Conflict(
-            f"adapter {name!r} is one of {adapter.base_model!r}: choose another name for one of {base_model!r}",
-            param="base_model",
-        )
-    return adapter
-
-
-def _check_open_uploads() -> None:
-    if AdapterVersion.objects.filter(state=State.UPLOADING).count() >= MAX_OPEN_UPLOADS:
-        raise Conflict(
-            f"{MAX_OPEN_UPLOADS} uploads are open: finish them, or delete their adapters", code="too_many_uploads"
-        )
-
-
-def _next_number(adapter: Adapter) -> int:
-    newest: int | None = adapter.versions.aggregate(newest=Max("number"))["newest"]
-    return (newest or 0) + 1
 
 
 # --- parts --------------------------------------------------------------------------------------------------------
@@ -144,10 +84,17 @@ def store_upload_part(
         raise NotFound(f"There is no version {version_id} that declares a file {name[:100]!r}.")
     if version.state != State.UPLOADING:
         raise Conflict(f"version {version_id} is {version.state}: its upload is over", code="upload_finished")
+    check_is_upload(version)
     _check_extent(file, offset, length)
     known = ranges_of(file)
     _write(version, file, known, offset, _chunks(read, length))
-    return _record(file, known, Range(offset, offset + length))
+    return record_part(file, known, Range(offset, offset + length))
+
+
+def check_is_upload(version: AdapterVersion) -> None:
+    if version.source is not None:
+        text = f"the files of version {version.id} are fetched from {version.source['shown']}: nothing is sent for it"
+        raise Conflict(text, code="is_import")
 
 
 def _check_extent(file: VersionFile, offset: int, length: int) -> None:
@@ -187,7 +134,7 @@ def _write(
         ) from None
 
 
-def _record(file: VersionFile, known: list[Range], new: Range) -> list[Range]:
+def record_part(file: VersionFile, known: list[Range], new: Range) -> list[Range]:
     after = with_range(known, new)
     file.parts.filter(start__in=[r.start for r in known if r not in after]).delete()
     UploadPart.objects.bulk_create(UploadPart(file=file, start=r.start, end=r.end) for r in after if r not in known)
@@ -204,11 +151,12 @@ def finish_upload(*, tenant: Tenant, actor: str, version_id: str) -> AdapterVers
     if version is None:
         raise NotFound(f"There is no version {version_id}.")
     if version.state == State.UPLOADING:
+        check_is_upload(version)
         files = list(version.files.prefetch_related("parts").order_by("name"))
         _check_complete(files)
         for file in files:
             _check_digest(version, file)
-        _start_check(version, actor)
+        start_check(version, actor)
     version.refresh_from_db()
     return version
 
@@ -243,7 +191,7 @@ def _check_digest(version: AdapterVersion, file: VersionFile) -> None:
 
 
 @transaction.atomic
-def _start_check(version: AdapterVersion, actor: str) -> None:
+def start_check(version: AdapterVersion, actor: str) -> None:
     """Exactly one caller passes the conditional update, so exactly one task is sent."""
     with tenant_scope(version.tenant_id):
         moved = AdapterVersion.objects.filter(id=version.id, state__in=sources_of(State.CHECKING)).update(

@@ -1,11 +1,15 @@
 from django.urls import path
 
-from controlplane.adapters import api
+from controlplane.adapters import api, grants_api
 
 urlpatterns = [
     path("adapters", api.AdaptersApi.as_view()),
+    path("adapters/import", api.ImportApi.as_view()),
     path("adapters/<slug:adapter_id>", api.AdapterApi.as_view()),
     path("adapters/<slug:adapter_id>/alias", api.AliasApi.as_view()),
+    path("adapters/<slug:adapter_id>/rollback", api.RollbackApi.as_view()),
+    path("adapters/<slug:adapter_id>/grants", grants_api.GrantsApi.as_view()),
+    path("adapters/<slug:adapter_id>/grants/<slug:grant_id>", grants_api.GrantApi.as_view()),
     path("adapters/<slug:adapter_id>/pin", api.PinApi.as_view()),
     path("versions/<slug:version_id>", api.VersionApi.as_view()),
     path("versions/<slug:version_id>/files/<str:name>", api.VersionFileApi.as_view()),

@@ -111,7 +111,12 @@ class Blueprint:
         # No prefork: a forked worker would share the parent's pooled database connections.
         worker = [*celery, "worker", "--pool", "threads", "--concurrency", "2", "--without-mingle", "--without-gossip"]
         beat = [*celery, "beat", "--schedule", str(self.home.run / "beat"), "--pidfile", ""]
-        return [self._django("worker", worker, WORKERS), self._django("beat", beat, WORKERS)]
+        imports = [*worker, "--queues", "imports", "--hostname", "imports@%h"]
+        return [
+            self._django("worker", worker, WORKERS),
+            self._django("imports", imports, WORKERS),
+            self._django("beat", beat, WORKERS),
+        ]
 
     def web(self) -> list[Child]:
         return [

@@ -1,6 +1,6 @@
 """From a well-formed request to an order: which model, how long a prompt, what room, at what price."""
 
-import random
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -60,7 +60,7 @@ async def take_orders(door: Door, principal: Principal, wanted: Wanted, request_
     """One order per prompt: the first has the request's own id, the others `<id>-1`, `<id>-2`, ...
 
     Raises ApiError: 404 unknown model, 400 prompt or room, 503 engine away or no price."""
-    chosen = await run_lean(door.pool, choose_model(principal, wanted.model))
+    chosen = await run_lean(door.pool, choose_model(principal, wanted.model, wanted.user))
     try:
         engine = await door.engine.known()
         prepared = [await door.engine.prepare(prompt) for prompt in wanted.prompts]
@@ -113,13 +113,21 @@ def check_allowed(principal: Principal, model: str) -> None:
         )
 
 
-def choose_model(principal: Principal, model: str) -> Plan[Chosen]:
-    """The model by the name the caller used, and its price. Foreign and missing names are one 404."""
+def pick_of(model: str, who: str) -> float:
+    """[0, 1): where in a split somebody falls. The same for the same person and model, so that a canary does not change
+    in the middle of a conversation; independent between models."""
+    return int.from_bytes(hashlib.sha256(f"{model}\0{who}".encode()).digest()[:6], "big") / 2**48
+
+
+def choose_model(principal: Principal, model: str, user: str | None = None) -> Plan[Chosen]:
+    """The model by the name the caller used, and its price. Foreign and missing names are one 404.
+
+    user: who of the caller's users asks; a split is by them, else by the key."""
     check_allowed(principal, model)
     tenant_id, base = principal.tenant_id, base_model()
     if model == base:
         return Chosen(base, None, (yield from price_for(tenant_id=tenant_id, base_model=base, adapter_id=None)))
-    found = yield from resolve_model(tenant_id=tenant_id, model=model, pick=random.random())
+    found = yield from resolve_model(tenant_id=tenant_id, model=model, pick=pick_of(model, user or principal.key_id))
     if found is None or found.base_model != base:
         raise model_not_found(model)
     price = yield from price_for(tenant_id=tenant_id, base_model=base, adapter_id=found.adapter_id)

@@ -54,6 +54,7 @@ def parse_embeddings(body: Body, deadline_s: float | None = None) -> Wanted:
         names={"prompt": "input", "max_tokens": "input"},
         deadline_s=deadline_s,
         pooling="last" if pooling == "last" else "mean",
+        user=body.get("user"),
     )
 
 

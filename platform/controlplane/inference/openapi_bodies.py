@@ -141,6 +141,7 @@ def _labels() -> Json:
         "metadata": _nullable("object", additionalProperties={"type": "string"}, description="Labels. Not kept."),
         "store": _flag("Accepted, and nothing is stored."),
         **{name: _nullable("string", maxLength=512, description="Accepted, and not kept.") for name in LABELS},
+        "user": _nullable("string", maxLength=512, description="Not kept. Of a canary, one user gets one version."),
     }
 
 

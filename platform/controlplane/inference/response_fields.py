@@ -61,6 +61,7 @@ def parse_response(body: Body) -> Asked:
         read_int(body, "max_output_tokens", 1, MAX_TOKENS),
         read_bool(body, "stream"),
         names={"prompt": "input", "grammar": "text.format", "max_tokens": "max_output_tokens"},
+        user=body.get("user"),
     )
     return Asked(body, wanted, read_flat_tools(body))
 

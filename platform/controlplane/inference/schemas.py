@@ -39,7 +39,7 @@ class Wanted:
     prompts: each becomes an engine request of its own, with `sampling.n` choices. sampling: its `max_tokens` is set
     when the room is known: `max_tokens`, or the default where that is None. echo: the prompt is a part of the text.
     names: the wire's name of a field -> the caller's, for refusals by the engine; "prompt" and "max_tokens" are there.
-    deadline_s, pooling: as in `Generate`.
+    deadline_s, pooling: as in `Generate`. user: who of the caller's users asks.
     """
 
     model: str
@@ -53,6 +53,7 @@ class Wanted:
     names: Mapping[str, str] = field(default_factory=dict)
     deadline_s: float | None = None
     pooling: Literal["mean", "last"] | None = None
+    user: str | None = None
 
 
 def parse_json(raw: bytes) -> dict[str, Any]:
@@ -122,7 +123,9 @@ def _parse(
     shows_prompt = body.get("prompt_logprobs") is not None
     if stream and shows_prompt:
         raise wrong("stream", True, "`prompt_logprobs` comes with whole answers only: send `stream: false`")
-    return Wanted(model, prompts, sampling, max_tokens, stream, include_usage, echo, shows_prompt, names)
+    return Wanted(
+        model, prompts, sampling, max_tokens, stream, include_usage, echo, shows_prompt, names, user=body.get("user")
+    )
 
 
 def _read_max_tokens(body: Body, least: int) -> tuple[int | None, str]:

@@ -33,7 +33,8 @@ def versions(api: Api, count: int) -> str:
 def test_the_name_follows_the_newest_ready_version(owner: Api, cast: Cast) -> None:
     assert resolved(cast, "pirate") is None
     versions(owner, 1)
-    assert adapter(owner)["alias"] == {"splits": [{"version": 1, "weight": 100}], "follows_newest": True}
+    alias = {"splits": [{"version": 1, "weight": 100}], "follows_newest": True, "rolls_back_to": None}
+    assert adapter(owner)["alias"] == alias
     bad = upload(owner, "pirate", peft_folder(rank=128))
     assert (bad["state"], resolved(cast, "pirate")) == ("rejected", "pirate@1")
     versions(owner, 1)
@@ -53,13 +54,14 @@ def test_an_older_version_that_is_ready_later_does_not_take_the_name_back(owner:
 
 def test_once_set_the_name_stays_until_it_is_told_to_follow_again(owner: Api, cast: Cast) -> None:
     adapter_id = versions(owner, 2)
-    splits = [{"version": 1, "weight": 100}]
+    splits, back = [{"version": 1, "weight": 100}], [{"version": 2, "weight": 100}]
     status, body = owner.put(f"adapters/{adapter_id}/alias", {"splits": splits})
-    assert (status, body["alias"]) == (200, {"splits": splits, "follows_newest": False})
+    assert (status, body["alias"]) == (200, {"splits": splits, "follows_newest": False, "rolls_back_to": back})
     versions(owner, 1)
     assert resolved(cast, "pirate") == "pirate@1"
     status, body = owner.put(f"adapters/{adapter_id}/alias", {"follows_newest": True})
-    assert (status, body["alias"]) == (200, {"splits": [{"version": 3, "weight": 100}], "follows_newest": True})
+    newest = [{"version": 3, "weight": 100}]
+    assert (status, body["alias"]) == (200, {"splits": newest, "follows_newest": True, "rolls_back_to": splits})
     assert resolved(cast, "pirate") == "pirate@3"
 
 

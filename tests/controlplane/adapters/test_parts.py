@@ -80,7 +80,7 @@ def test_parts_in_any_order_twice_and_with_kills_between(
             part = CONTENT[offset : offset + length]
             if fate == "killed":  # after the write, before the row: the worst moment
                 with monkeypatch.context() as patch:
-                    patch.setattr(uploads, "_record", _killed)
+                    patch.setattr(uploads, "record_part", _killed)
                     with pytest.raises(Killed):
                         store(version, part, offset)
             else:
@@ -113,7 +113,7 @@ def _complete(version: AdapterVersion, acknowledged: set[int]) -> None:
 def test_the_bytes_are_on_the_disk_before_they_are_recorded(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     version = new_version(cast.acme)
     order: list[str] = []
-    fsync, record = os.fsync, uploads._record
+    fsync, record = os.fsync, uploads.record_part
 
     def watched_fsync(descriptor: int) -> None:
         order.append("fsync")
@@ -124,7 +124,7 @@ def test_the_bytes_are_on_the_disk_before_they_are_recorded(cast: Cast, monkeypa
         return record(*args)
 
     monkeypatch.setattr(os, "fsync", watched_fsync)
-    monkeypatch.setattr(uploads, "_record", watched_record)
+    monkeypatch.setattr(uploads, "record_part", watched_record)
     store(version, CONTENT, 0)
     assert order[-1] == "record"
     assert "fsync" in order

@@ -71,7 +71,7 @@ def test_the_pin_follows_the_name_and_ends_with_it(owner: Api, cast: Cast, engin
     owner.put(f"adapters/{pirate}/alias", {"splits": [{"version": 1, "weight": 1}, {"version": 2, "weight": 1}]})
     sync_pins()
     assert set(engine.pinned) == {newest, oldest}
-    delete_adapter(tenant=cast.acme, actor="system", adapter_id=pirate)
+    delete_adapter(tenant=cast.acme, actor="system", adapter_id=pirate, is_forced=True)
     sync_pins()
     assert engine.pinned == []
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
-from controlplane.adapters import uploads
+from controlplane.adapters import starting
 from tenants.models import AuditRow
 from tests.controlplane.adapters.conftest import start, upload
 from tests.controlplane.adapters.peft_folder import BASE, peft_folder
@@ -24,7 +24,7 @@ def test_a_started_upload_is_described_in_full(owner: Api) -> None:
     assert status == 201
     version = body["version"]
     files = [{**file, "received_bytes": 0, "ranges": []} for file in (CONFIG, WEIGHTS)]
-    empty = {"digest": None, "rank": None, "target_modules": [], "ready_at": None, "report": None}
+    empty = {"digest": None, "rank": None, "target_modules": [], "ready_at": None, "report": None, "source": None}
     fixed = {"id": version["id"], "created_at": version["created_at"]}
     assert version == {**fixed, **empty, "number": 1, "state": "uploading", "size_bytes": 20, "files": files}
     adapter = body["adapter"]
@@ -130,7 +130,7 @@ def test_a_body_that_is_no_json_object_is_refused(owner: Api, body: bytes) -> No
 
 
 def test_open_uploads_are_bounded(owner: Api, stranger: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(uploads, "MAX_OPEN_UPLOADS", 2)
+    monkeypatch.setattr(starting, "MAX_OPEN_UPLOADS", 2)
     start(owner, "a", peft_folder())
     start(owner, "b", peft_folder())
     status, body = owner.post("adapters", GOOD)

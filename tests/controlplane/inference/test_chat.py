@@ -97,8 +97,12 @@ def test_adapter_by_alias_and_version(
 
 def test_canary_serves_both_versions(caller: Caller, client: openai.OpenAI) -> None:
     new_adapter(caller, versions=2, weights={1: 50, 2: 50})
-    models = {client.chat.completions.create(model="pirate", messages=HELLO).model for _ in range(40)}
-    assert models == {"pirate@1", "pirate@2"}
+    users = [f"user-{i}" for i in range(20)] * 2
+    models = [client.chat.completions.create(model="pirate", messages=HELLO, user=user).model for user in users]
+    assert set(models) == {"pirate@1", "pirate@2"}
+    assert models[:20] == models[20:]  # nobody changes sides
+    nameless = {client.chat.completions.create(model="pirate", messages=HELLO).model for _ in range(10)}
+    assert len(nameless) == 1  # those whom the caller does not tell apart stay together
 
 
 def test_foreign_adapter_looks_missing(stack: Served, http: httpx.Client) -> None:
