@@ -1,7 +1,7 @@
 # Every target sets up what it needs; a set-up that is up to date costs well under a second.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up demo test check bench bench-setup lock clean
+.PHONY: help setup up demo test soak check bench bench-setup lock clean
 
 # The newest of these that is at least 3.11; python3 first, because that is the one people expect.
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -30,6 +30,10 @@ test:  ## every test, against real PostgreSQL and Valkey, with a real browser
 	$(SETUP) --dev --browser
 	$(RUN) -m pytest -rs $(PYTEST)
 	$(NPM) run test
+
+soak:  ## 2,000 runs of the books' simulator; RUNS=n for another number
+	$(SETUP) --dev
+	VENEER_BOOKS_RUNS=$(or $(RUNS),2000) $(RUN) -m pytest -s tests/books
 
 check:  ## style, types, import contracts, schema, migrations, frontend
 	$(SETUP) --dev

@@ -1,0 +1,221 @@
+"""A tenant's life in any order, with processes that die at any statement: door, worker, sweeper, console, engine.
+
+The engine's journal is what really happened. Whatever else fails, in the end the books say exactly that, once.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+
+from django.db import connection
+from django.utils import timezone
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from controlplane.billing.grants import grant_credit
+from controlplane.billing.models import Discrepancy, GrantKind, UsageEvent
+from controlplane.billing.prices import Rates, set_price
+from controlplane.billing.pricing import most_it_may_cost
+from controlplane.billing.services import price_for
+from controlplane.billing.statements import close_period
+from controlplane.errors import InsufficientFunds, InvalidRequest, RateLimited
+from controlplane.inference.books import check_records, newest_event
+from controlplane.inference.ingest import ingest_journal
+from controlplane.inference.models import JournalCursor
+from controlplane.inference.settlement import Account, Ended, settle_request
+from controlplane.quotas.models import Hold
+from controlplane.quotas.services import expire_holds, release_hold, renew_holds, reserve
+from engine.protocol import Usage
+from tenants.ids import new_id
+from tenants.key_services import rotate_key
+from tenants.sql import run_sync
+from tests.books.faults import MOST_STATEMENTS, attempt
+from tests.books.journal import MemoryEngine
+from tests.controlplane.money import BASE, Customer, another_key, customer_named, everything
+
+dies = st.none() | st.integers(0, MOST_STATEMENTS)
+few = st.integers(0, 40)
+any_of = st.integers(0, 1000)  # an index, modulo how many there are
+
+
+@dataclass(frozen=True)
+class Request:
+    """One that the door was told it may run."""
+
+    id: str
+    account: Account
+    prompt: int
+    most: int
+    usage: Usage | None = None
+    reason: str = "stop"
+    at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def ended(self) -> Ended:
+        assert self.usage
+        return Ended(self.id, self.usage, self.reason, self.at - timedelta(seconds=1), self.at)
+
+    def cost(self) -> Fraction:
+        """Computed apart from the product."""
+        assert self.usage
+        price, usage = self.account.price, self.usage
+        full, cached = usage.prompt_tokens - usage.cached_tokens, usage.cached_tokens
+        parts = ((full, price.input), (cached, price.cached_input), (usage.completion_tokens, price.output))
+        return sum((tokens * Fraction(rate) for tokens, rate in parts), Fraction(0)) / 1_000_000
+
+
+class Simulator(RuleBasedStateMachine):
+    """running: holds are taken, the engine works. ended: in the journal; what the door does about it may fail."""
+
+    @initialize()
+    def begin(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "TRUNCATE quotas_hold, quotas_quota, billing_discrepancy, billing_enginerecord, billing_grant,"
+                " billing_ledgeraccount, billing_ledgertransaction, billing_price, billing_statement,"
+                " inference_journalcursor CASCADE"
+            )
+        self.acme: Customer = customer_named(new_id("t").lower().replace("_", "-"))
+        self.keys = [self.acme.key, another_key(self.acme)]
+        self.engine = MemoryEngine()
+        self.running: list[Request] = []
+        self.ended: list[Request] = []
+        self.grants = 0
+
+    # --- the door ----------------------------------------------------------------------------------------------
+
+    @rule(key=st.integers(0, 1), prompt=few, most=few, dies_at=dies)
+    def reserve(self, key: int, prompt: int, most: int, dies_at: int | None) -> None:
+        price = run_sync(price_for(tenant_id=self.acme.tenant.id, base_model=BASE, adapter_id=None))
+        account = Account(self.acme.tenant.id, self.keys[key].id, None, None, BASE, BASE, price)
+        request_id = new_id("req")
+        plan = reserve(
+            request_id=request_id, tenant_id=account.tenant_id, key_id=account.key_id, tokens=prompt + most,
+            amount=most_it_may_cost(price, prompt=prompt, max_completion=most), ttl_seconds=3600,
+            context=account.to_context(),
+        )  # fmt: skip
+        with suppress(InsufficientFunds, RateLimited):
+            if attempt(lambda: run_sync(plan), dies_at):
+                self.running.append(Request(request_id, account, prompt, most))
+
+    @precondition(lambda self: self.running)
+    @rule(which=any_of, cached=few, completion=few, reason=st.sampled_from(["stop", "length", "cancelled"]), ago=few)
+    def generate(self, which: int, cached: int, completion: int, reason: str, ago: int) -> None:
+        """To the end, or to the token at which the client leaves; on an engine whose clock may be days behind."""
+        request = self.running.pop(which % len(self.running))
+        usage = Usage(request.prompt, min(cached, request.prompt), min(completion, request.most), 1000 * completion)
+        found = replace(request, usage=usage, reason=reason, at=timezone.now() - timedelta(days=ago))
+        self.engine.write(found.ended(), self.acme.tenant.id)
+        self.ended.append(found)
+
+    @precondition(lambda self: self.ended)
+    @rule(which=any_of, dies_at=dies)
+    def settle(self, which: int, dies_at: int | None) -> None:
+        """By the door, which may do so again after a failure: also after the journal was faster."""
+        request = self.ended[which % len(self.ended)]
+        attempt(lambda: run_sync(settle_request(request.account, request.ended())), dies_at)
+
+    @precondition(lambda self: self.running)
+    @rule(which=any_of, dies_at=dies)
+    def refuse(self, which: int, dies_at: int | None) -> None:
+        """The engine does not take it: it never runs, and leaves nothing in the journal."""
+        request = self.running.pop(which % len(self.running))
+        attempt(lambda: run_sync(release_hold(request_id=request.id)), dies_at)
+
+    @rule(dies_at=dies)
+    def renew(self, dies_at: int | None) -> None:
+        names = sorted(request.id for request in self.running)
+        attempt(lambda: run_sync(renew_holds(request_ids=names, ttl_seconds=3600)), dies_at)
+
+    # --- the workers -------------------------------------------------------------------------------------------
+
+    @rule(page_limit=st.integers(1, 4), dies_at=dies, loses_ack=st.booleans())
+    def ingest(self, page_limit: int, dies_at: int | None, loses_ack: bool) -> None:
+        self.engine.loses_acks = loses_ack
+        attempt(lambda: ingest_journal(self.engine, page_limit=page_limit), dies_at)  # type: ignore[arg-type]
+
+    @rule(back=few)
+    def replay(self, back: int) -> None:
+        """An older copy of the cursor: what it had read is read again."""
+        cursor = JournalCursor.objects.first()
+        if cursor:
+            JournalCursor.objects.update(position=max(self.engine.forgotten, cursor.position - back))
+
+    @rule(which=any_of, dies_at=dies)
+    def expire(self, which: int, dies_at: int | None) -> None:
+        """A hold's time is over: its door died, or was away for too long."""
+        held = [*self.running, *self.ended]
+        if held:
+            name = held[which % len(held)].id
+            everything(Hold).filter(request_id=name).update(expires_at=timezone.now() - timedelta(seconds=1))
+        attempt(expire_holds, dies_at)
+
+    # --- people ------------------------------------------------------------------------------------------------
+
+    @rule(level=st.integers(-1, 1), budget=st.none() | st.decimals(0, "0.0002", places=8), running=st.none() | few)
+    def limit(self, level: int, budget: Decimal | None, running: int | None) -> None:
+        changes = {"budget": budget, "concurrency": running, "tokens_per_day": running and 30 * running}
+        self.acme.limit(changes, key=self.keys[level] if level >= 0 else None)  # type: ignore[arg-type]
+
+    @rule(rates=st.tuples(*[st.decimals(0, 9, places=6)] * 3), dies_at=dies)
+    def reprice(self, rates: tuple[Decimal, Decimal, Decimal], dies_at: int | None) -> None:
+        cached, full, output = sorted(rates)
+        found = Rates(input=full, cached_input=cached, output=output)
+        attempt(lambda: set_price(base_model=BASE, rates=found, actor="usr", tenant=self.acme.tenant), dies_at)
+
+    @rule(key=st.integers(0, 1), dies_at=dies)
+    def rotate(self, key: int, dies_at: int | None) -> None:
+        names = {"tenant": self.acme.tenant, "key_id": self.keys[key].id, "actor": "usr"}
+        attempt(lambda: rotate_key(**names, grace=timedelta(hours=1)), dies_at)  # type: ignore[arg-type]
+
+    @rule(amount=st.decimals("0.00000001", "0.0001", places=8), kind=st.sampled_from(list(GrantKind)), dies_at=dies)
+    def grant(self, amount: Decimal, kind: GrantKind, dies_at: int | None) -> None:
+        self.grants += 1
+        reference = {"actor": "usr", "reference": f"grant {self.grants}"}
+        for fault in (dies_at, None):  # sent again until it is heard
+            attempt(lambda: grant_credit(tenant=self.acme.tenant, amount=amount, kind=kind, **reference), fault)
+
+    @rule(ago=few, dies_at=dies)
+    def close(self, ago: int, dies_at: int | None) -> None:
+        until = timezone.now() - timedelta(days=ago)
+        with suppress(InvalidRequest):  # it is closed up to there
+            attempt(lambda: close_period(tenant=self.acme.tenant, actor="usr", until=until), dies_at)
+
+    @rule(days=st.sampled_from([1, 2, 31, 366]))
+    def jump(self, days: int) -> None:
+        """The database's clock, forwards: all that quotas remember is so much longer ago. What runs is renewed."""
+        with connection.cursor() as cursor:
+            for table, columns in (
+                ("quotas_quota", ("period_start", "day_start", "credited_at")),
+                ("quotas_hold", ("created_at", "ended_at", "settled_at")),
+            ):
+                moved = ", ".join(f"{column} = {column} - interval '{days} days'" for column in columns)
+                cursor.execute(f"UPDATE {table} SET {moved}")
+
+    # --- what must be so in the end ----------------------------------------------------------------------------
+
+    def teardown(self) -> None:
+        if not hasattr(self, "acme"):
+            return
+        self.engine.loses_acks = False
+        ingest_journal(self.engine)  # type: ignore[arg-type]
+        expire_holds()
+        report = check_records(newest_event())
+        assert report.is_balanced, [finding for finding in report.findings if finding.broken]
+        assert not Discrepancy.objects.exists(), list(Discrepancy.objects.values())
+        booked = {
+            event.request_id: (
+                event.prompt_tokens,
+                event.cached_tokens,
+                event.completion_tokens,
+                Fraction(event.amount),
+            )
+            for event in everything(UsageEvent).filter(tenant=self.acme.tenant)
+        }
+        assert booked == {request.id: (*_tokens(request), request.cost()) for request in self.ended}
+
+
+def _tokens(request: Request) -> tuple[int, int, int]:
+    assert request.usage
+    return request.usage.prompt_tokens, request.usage.cached_tokens, request.usage.completion_tokens
