@@ -21,7 +21,7 @@ class Worker:
         ours, theirs = socket.socketpair()
         self._connection = Connection(os.dup(ours.fileno()))
         with ours, theirs:
-            command = [python, "-m", f"benchmarks.comparison.workers.{module}", str(theirs.fileno())]
+            command: list[str | Path] = [python, "-m", f"benchmarks.comparison.workers.{module}", str(theirs.fileno())]
             env = {"PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
             self._program = Program([*command, json.dumps(settings)], log, env, pass_fds=(theirs.fileno(),))
         self._receive(START_SECONDS)

@@ -33,7 +33,7 @@ class Sequence:
 
     @property
     def is_done(self) -> bool:
-        return len(self.ids) >= self.ask["answer"]
+        return len(self.ids) >= int(self.ask["answer"])
 
 
 class Server:

@@ -14,7 +14,7 @@ from benchmarks.comparison.workers.wire import Json, serve
 BASE = "__base__"  # what PEFT calls it in a mixed batch
 
 
-class Clock(LogitsProcessor):  # type: ignore[misc]
+class Clock(LogitsProcessor):
     """Notes when the logits of each step are there, and leaves them as they are."""
 
     def __init__(self) -> None:
