@@ -22,7 +22,7 @@ class Program:
         with log.open("wb") as out:
             self._process = subprocess.Popen(
                 [str(part) for part in command], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                env=os.environ | dict(env), start_new_session=True, pass_fds=pass_fds,
+                env=_plain_environment() | dict(env), start_new_session=True, pass_fds=pass_fds,
             )  # fmt: skip
 
     @property
@@ -47,6 +47,11 @@ class Program:
             with suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         self._process.wait()
+
+
+def _plain_environment() -> dict[str, str]:
+    """What the caller says of its own threads is not for a server that knows what suits it."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "KMP_", "MKL_"))}
 
 
 def family(pid: int) -> list[int]:

@@ -177,6 +177,15 @@ def test_a_worker_that_ends_is_noticed(tmp_path) -> None:
         Worker(PYTHON, "no_such_worker", {}, tmp_path / "log")
 
 
+def test_a_server_chooses_its_own_threads(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("OMP_WAIT_POLICY", "passive")
+    monkeypatch.setenv("HERE", "yes")
+    code = "import os; print(os.environ.get('OMP_WAIT_POLICY'), os.environ['HERE'], os.environ['THERE'])"
+    program = Program([PYTHON, "-c", code], tmp_path / "log", {"THERE": "too"})
+    assert _soon(lambda: program.has_ended)
+    assert program.last_words() == "None yes too"
+
+
 @pytest.mark.parametrize("orphaned", [False, True])
 def test_a_program_ends_with_all_that_it_started(orphaned: bool, tmp_path) -> None:
     child = "import os, time; print(os.getpid(), flush=True); time.sleep(99)"
