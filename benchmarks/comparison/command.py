@@ -73,6 +73,7 @@ def _options(description: str | None, arguments: list[str] | None) -> argparse.N
             parser.error(f"--{name} is {getattr(options, name)}: it must be at least 1")
     if options.minutes is not None and options.minutes <= 0:
         parser.error(f"--minutes is {options.minutes}: it must be over 0")
+    options.model = options.model.absolute()
     known = QUICK if options.quick else FULL
     options.workloads = _chosen(parser, "--only", options.only, {work.name: work for work in known})
     options.makers = dict(zip(options.peers.split(","), _chosen(parser, "--peers", options.peers, MAKERS), strict=True))
