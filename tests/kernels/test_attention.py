@@ -53,9 +53,9 @@ def test_other_instruction_sets_agree(march, kernel_folder, poisoned_pages, scat
     )
 
 
-def test_bf16_output_is_the_rounded_result(cpu_ops, poisoned_pages, scattered) -> None:
+def test_bf16_output_over_float32_pages_is_the_rounded_result(cpu_ops, poisoned_pages, scattered) -> None:
     batch, total = scattered(*BATCHES["mixed"], 16)
-    pages = filled(poisoned_pages, batch, total, 3, 64, 16, "e3m4")
+    pages = filled(poisoned_pages, batch, total, 3, 64, 16, "fp32")
     q = torch.randn(batch.tokens, 9, 64)
     wide = cpu_ops.attention(q, pages, batch, AttentionRule(0.125), torch.empty(batch.tokens, 576))
     narrow = cpu_ops.attention(

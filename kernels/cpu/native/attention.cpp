@@ -6,31 +6,20 @@
 //
 // One task is a few consecutive tokens of one run and one K/V head: its keys are decoded once, sixteen at a time, for
 // every query row that shares them. Softmax is online. A row visits its keys in the order of their positions, in tiles
-// that depend on position alone, so neither the batch nor the cut into chunks changes its result by a bit.
+// that depend on position alone, so neither the batch nor the cut into chunks changes its result by a bit. Models in
+// bf16 have attention_pairs.cpp where the machine, the pages and the head size allow.
 #include "attention.h"
 
 #include <algorithm>
+#include <type_traits>
+
+#include "attention_pairs.h"
 
 namespace {
 
 constexpr int MAX_DIM = 256;
 constexpr int MAX_ROWS = 48;  // query rows of a task: (tokens x heads of a group)
 constexpr float NEVER = -INFINITY;
-
-struct Geometry {
-    const Pages &pages;
-    const Batch &batch;
-    const Rule &rule;
-    int64_t q_heads, dim, page_size;
-};
-
-// Pages of element type P.
-template <class P> struct Planes {
-    const P *k, *v;
-    const float *k_scale, *v_scale;
-};
-
-struct Task { int32_t run, first, count, kv_head; };
 
 struct alignas(ALIGN) Scratch {
     float k[MAX_DIM][LANES];  // decoded keys of a tile, transposed
@@ -141,7 +130,7 @@ int start(Scratch &s, const Geometry &g, const float *q, const Task &task, int64
             std::copy(from, from + g.dim, s.q[row]);
             std::fill(s.out[row], s.out[row] + MAX_DIM, 0.0f);
             s.best[row] = NEVER, s.total[row] = 0.0f, s.seen[row] = g.batch.positions[t] + 1;
-            s.from[row] = g.rule.window > 0 ? int(std::max<int64_t>(0, s.seen[row] - g.rule.window)) : 0;
+            s.from[row] = g.from(t);
         }
     return row;
 }
@@ -154,7 +143,7 @@ int tile_of(int position, int64_t page_size) {
 
 template <class P, class T>
 void attend(Scratch &s, const Geometry &g, const Planes<P> &planes, const float *q, T *out, const Task &task) {
-    const int64_t group = g.q_heads / g.pages.kv_heads;
+    const int64_t group = g.group();
     const int rows = start(s, g, q, task, group), length = s.seen[rows - 1];
     const int32_t *table = g.batch.page_table + task.run * g.batch.table_width;
     for (int base = tile_of(s.from[0], g.page_size); base < length;) {
@@ -178,37 +167,10 @@ void attend(Scratch &s, const Geometry &g, const Planes<P> &planes, const float 
     }
 }
 
-struct Tasks {
-    const Geometry &g;
-    const int per_task = int(std::max<int64_t>(1, MAX_ROWS / (g.q_heads / g.pages.kv_heads)));
-
-    int64_t of(int32_t run) const {
-        const int length = g.batch.run_starts[run + 1] - g.batch.run_starts[run];
-        return (length + per_task - 1) / per_task * g.pages.kv_heads;
-    }
-
-    int64_t count() const {
-        int64_t total = 0;
-        for (int32_t run = 0; run < g.batch.runs; run++) total += of(run);
-        return total;
-    }
-
-    // The i-th, for rising i: `run` and `before`, its tasks' first, are where the last search ended.
-    Task at(int64_t i, int32_t &run, int64_t &before) const {
-        while (i - before >= of(run)) before += of(run++);
-        const int first = g.batch.run_starts[run] + int((i - before) / g.pages.kv_heads) * per_task;
-        return {run, first, std::min(per_task, g.batch.run_starts[run + 1] - first), int32_t((i - before) % g.pages.kv_heads)};
-    }
-};
-
 template <class P, class T> void attend_all(const Geometry &g, const float *q, T *out, const Team &team) {
-    const Planes<P> planes{static_cast<const P *>(g.pages.k), static_cast<const P *>(g.pages.v), g.pages.k_scale,
-                           g.pages.v_scale};
-    const Tasks tasks{g};
+    const Planes<P> planes(g.pages);
     Scratch scratch;
-    int32_t run = 0;
-    int64_t before = 0;
-    team.share(tasks.count(), [&](int64_t i) { attend(scratch, g, planes, q, out, tasks.at(i, run, before)); });
+    share_tasks(g, MAX_ROWS, team, [&](const Task &task) { attend(scratch, g, planes, q, out, task); });
 }
 
 }  // namespace
@@ -217,6 +179,8 @@ template <class T>
 void attention(const float *q, T *out, int64_t q_heads, const Pages &pages, const Batch &batch, const Rule &rule,
                const Team &team) {
     const Geometry g{pages, batch, rule, q_heads, pages.dim, pages.page_size};
+    if constexpr (std::is_same_v<T, bf16>)
+        if (has_attention_pairs(g)) return attention_pairs(g, q, out, team);
     if (pages.kind == E3M4) return attend_all<e3m4>(g, q, out, team);
     if (pages.kind == BF16) return attend_all<bf16>(g, q, out, team);
     attend_all<float>(g, q, out, team);
