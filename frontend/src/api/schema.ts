@@ -2525,7 +2525,7 @@ export interface components {
         };
         /**
          * @description As for a key. tenant_weight: the tenant's share of the engine while others wait too; one of 2 gets twice what
-         *     one of 1 gets.
+         *     one of 1 gets. postpaid_limit: dollars that the tenant may owe beyond its credit; 0: prepaid only.
          */
         TenantLimitsInputRequest: {
             requests_per_minute?: number | null;
@@ -2537,9 +2537,11 @@ export interface components {
             /** Format: decimal */
             total_budget?: string | null;
             /** Format: decimal */
+            postpaid_limit?: string | null;
+            /** Format: decimal */
             tenant_weight?: string;
         };
-        /** @description spent and held: dollars in the budget's period; held is reserved by requests that run now. */
+        /** @description owed: dollars, less the credit there is; below zero while there is credit. */
         TenantLimitsShape: {
             requests_per_minute: number | null;
             tokens_per_minute: number | null;
@@ -2548,6 +2550,8 @@ export interface components {
             total_budget: string | null;
             spent: string;
             held: string;
+            postpaid_limit: string | null;
+            owed: string;
             tenant_weight: string;
         };
         TenantName: {

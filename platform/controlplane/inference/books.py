@@ -25,6 +25,13 @@ SELECT count(*) AS checked, count(*) FILTER (WHERE hold.settled_amount IS DISTIN
     OR hold.tenant_id <> event.tenant_id OR hold.key_id <> event.key_id OR hold.late <> event.late
 ) AS broken FROM billing_usageevent event LEFT JOIN quotas_hold hold ON hold.request_id = event.request_id
 """,
+    "what each tenant's quota says is owed is what its ledger says": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE quota.owed <> booked.owed) AS broken
+FROM quotas_quota quota CROSS JOIN LATERAL (
+    SELECT coalesce(sum(entry.amount), 0) AS owed FROM billing_ledgerentry entry
+    WHERE entry.account_id IN (quota.tenant_id || ':receivable', quota.tenant_id || ':credit')
+) booked WHERE quota.key_id IS NULL
+""",
     "each settled hold has its usage event": """
 SELECT count(*) AS checked, count(*) FILTER (WHERE event.id IS NULL) AS broken
 FROM quotas_hold hold LEFT JOIN billing_usageevent event ON event.request_id = hold.request_id

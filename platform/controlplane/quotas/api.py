@@ -59,7 +59,9 @@ class LimitsInput(serializers.Serializer[Any]):
 
 class TenantLimitsInput(LimitsInput):
     """As for a key. tenant_weight: the tenant's share of the engine while others wait too; one of 2 gets twice what
-    one of 1 gets."""
+    one of 1 gets. postpaid_limit: dollars that the tenant may owe beyond its credit; 0: prepaid only."""
+
+    postpaid_limit = _budget(required=False)
 
     tenant_weight = serializers.DecimalField(
         max_digits=5, decimal_places=2, min_value=MIN_WEIGHT, max_value=MAX_WEIGHT, required=False
@@ -79,6 +81,10 @@ class LimitsShape(serializers.Serializer[Any]):
 
 
 class TenantLimitsShape(LimitsShape):
+    """owed: dollars, less the credit there is; below zero while there is credit."""
+
+    postpaid_limit = serializers.CharField(allow_null=True)
+    owed = serializers.CharField()
     tenant_weight = serializers.CharField()
 
 
@@ -96,7 +102,9 @@ def limits_body(state: QuotaState) -> dict[str, Any]:
 
 
 def tenant_limits_body(state: QuotaState) -> dict[str, Any]:
-    return {**limits_body(state), "tenant_weight": f"{state.tenant_weight.normalize():f}"}
+    limit = None if state.postpaid_limit is None else f"{state.postpaid_limit.normalize() + 0:f}"
+    more = {"postpaid_limit": limit, "owed": f"{state.owed.normalize() + 0:f}"}
+    return {**limits_body(state), **more, "tenant_weight": f"{state.tenant_weight.normalize():f}"}
 
 
 def _set(request: Request, tenant: Tenant, key_id: str | None) -> QuotaState:

@@ -18,7 +18,8 @@ from tenants.sql import Plan, Query, run_sync
 
 @dataclass(frozen=True, kw_only=True)
 class LimitSet:
-    """What one level may use. None: no limit of that kind. budget: dollars per `period`. tenant_weight: of a tenant."""
+    """What one level may use. None: no limit of that kind. budget: dollars per `period`. Of a tenant: postpaid_limit,
+    the dollars that it may owe at most, and tenant_weight."""
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
@@ -26,6 +27,7 @@ class LimitSet:
     concurrency: int | None = None
     period: Period = Period.MONTH
     budget: Decimal | None = None
+    postpaid_limit: Decimal | None = None
     tenant_weight: Decimal = Decimal(1)
 
 
@@ -38,6 +40,7 @@ class LimitChanges(TypedDict, total=False):
     concurrency: int | None
     period: Period
     budget: Decimal | None
+    postpaid_limit: Decimal | None
     tenant_weight: Decimal
 
 

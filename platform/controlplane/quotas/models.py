@@ -50,7 +50,9 @@ class Quota(models.Model):
     budget: dollars for `period`, which began at `period_start`. spent: settled in it. held: in open holds.
     excess: how far spent + held may lie above the budget, because usage was booked after its hold had expired or
     because the budget was lowered below what was used. Zero in ordinary running.
-    tenant_weight: the tenant's share of the engine while others wait too; of a key's row it means nothing.
+    owed: what the tenant owes, less the credit it has; below zero while there is credit. The ledger's trigger keeps it.
+    postpaid_limit: dollars that may be owed at most; 0: credit only. Both are the tenant's; of a key's row they mean
+    nothing, as does tenant_weight, the tenant's share of the engine while others wait too.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -72,6 +74,8 @@ class Quota(models.Model):
     spent = _money(db_default=0)
     held = _money(db_default=0)
     excess = _money(db_default=0)
+    owed = _money(db_default=0)
+    postpaid_limit = _money(null=True)
     tenant_weight = models.DecimalField(max_digits=5, decimal_places=2, db_default=1)
 
     objects = TenantManager["Quota"]()

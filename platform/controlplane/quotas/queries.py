@@ -25,6 +25,8 @@ class QuotaState:
     spent: Decimal
     held: Decimal
     excess: Decimal
+    owed: Decimal
+    postpaid_limit: Decimal | None
     tenant_weight: Decimal
     period_start: datetime | None
     day_tokens: int
@@ -49,7 +51,22 @@ class HoldRecord:
 
 _NOTHING = Decimal(0)
 _UNLIMITED = QuotaState(
-    None, None, None, None, "month", None, _NOTHING, _NOTHING, _NOTHING, Decimal(1), None, 0, 0, Limits()
+    None,
+    None,
+    None,
+    None,
+    "month",
+    None,
+    _NOTHING,
+    _NOTHING,
+    _NOTHING,
+    _NOTHING,
+    None,
+    Decimal(1),
+    None,
+    0,
+    0,
+    Limits(),
 )
 
 

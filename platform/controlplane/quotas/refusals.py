@@ -50,6 +50,8 @@ def room_refusal(levels: list[Row], amount: Decimal) -> ApiError | None:
     for row in levels:
         if row["budget"] is not None and row["spent"] + row["held"] + amount > row["budget"]:
             return _budget_refusal(row, amount)
+        if row["postpaid_limit"] is not None and row["owed"] + row["held"] + amount > row["postpaid_limit"]:
+            return _credit_refusal(row, amount)
     for row in levels:
         if row["concurrency"] is not None and row["running"] >= row["concurrency"]:
             return _concurrency_refusal(row)
@@ -72,6 +74,15 @@ def _budget_refusal(row: Row, amount: Decimal) -> InsufficientFunds:
         f"The {period} of {level_name(row)} does not cover this request: of ${row['budget'].normalize():f}, "
         f"${row['spent'].normalize():f} is spent and ${row['held'].normalize():f} held for running requests; this one "
         f"may cost ${amount.normalize():f}. Lower max_tokens, or ask for a larger budget."
+    )
+
+
+def _credit_refusal(row: Row, amount: Decimal) -> InsufficientFunds:
+    left = max(Decimal(0), row["postpaid_limit"] - row["owed"] - row["held"])
+    return InsufficientFunds(
+        f"Your account may owe ${row['postpaid_limit'].normalize() + 0:f} beyond its credit, and has "
+        f"${left.normalize() + 0:f} left of both; this request may cost ${amount.normalize():f}. Lower max_tokens, buy "
+        "credit, or pay what is owed."
     )
 
 

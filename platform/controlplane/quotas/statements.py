@@ -35,7 +35,7 @@ def _as_of(at: str) -> str:
     {_refilled("tokens_per_minute", "token_credit", at)} AS token_credit,
     CASE WHEN day_start < {day} THEN 0 ELSE day_tokens END AS day_tokens, greatest(day_start, {day}) AS day_start,
     extract(epoch FROM {day} + interval '1 day' - {at}) AS day_ends_in,
-    period, budget, held,
+    period, budget, held, owed, postpaid_limit,
     CASE WHEN {is_new_month} THEN 0 ELSE spent END AS spent,
     CASE WHEN {is_new_month} THEN greatest(0, held - budget) ELSE excess END AS excess,
     CASE WHEN {is_new_month} THEN {month} ELSE period_start END AS period_start"""
@@ -73,6 +73,7 @@ WITH {_locked(f"WHERE {_BOTH}")}, room AS MATERIALIZED (
         AND (tokens_per_day IS NULL OR day_tokens + %(tokens)s::bigint <= tokens_per_day)
         AND (concurrency IS NULL OR running < concurrency)
         AND (budget IS NULL OR spent + held + %(amount)s::numeric <= budget)
+        AND (postpaid_limit IS NULL OR owed + held + %(amount)s::numeric <= postpaid_limit)
     ) AS is_there FROM level
 ), opened AS (
     INSERT INTO quotas_hold (request_id, tenant_id, key_id, amount, tokens, created_at, expires_at, context)
@@ -143,6 +144,7 @@ UPDATE quotas_quota q SET
     requests_per_minute = %(requests_per_minute)s::int, tokens_per_minute = %(tokens_per_minute)s::bigint,
     concurrency = %(concurrency)s::int, tenant_weight = %(tenant_weight)s::numeric,
     tokens_per_day = %(tokens_per_day)s::bigint, period = %(period)s, budget = %(budget)s::numeric,
+    postpaid_limit = %(postpaid_limit)s::numeric,
     period_start = used.period_start, spent = used.spent, held = used.held, running = used.running,
     day_start = used.day_start, day_tokens = used.day_tokens,
     excess = greatest(0, used.spent + used.held - %(budget)s::numeric)

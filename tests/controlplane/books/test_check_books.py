@@ -116,6 +116,7 @@ DAMAGE = [
             "the whole ledger sums to zero",
             "each tenant's receivable is its usage less the credit used",
             "each usage event has exactly one ledger transaction, of its amount",
+            "what each tenant's quota says is owed is what its ledger says",
         },
     ),
     (
