@@ -4,6 +4,7 @@ import {
   createTheme,
   type MantineColorsTuple,
   Modal,
+  Notification,
   TableScrollContainer,
 } from "@mantine/core";
 
@@ -37,6 +38,9 @@ export const theme = createTheme({
     Modal: Modal.extend({
       defaultProps: { closeButtonProps: { "aria-label": "Close" } },
       styles: { title: { fontWeight: 650 } },
+    }),
+    Notification: Notification.extend({
+      defaultProps: { closeButtonProps: { "aria-label": "Close" } },
     }),
     TableScrollContainer: TableScrollContainer.extend({
       defaultProps: { type: "native", tabIndex: 0 },

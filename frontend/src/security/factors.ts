@@ -13,14 +13,16 @@ export function useFactors() {
   });
 }
 
-/** A new factor opens tenants that ask for one, and ends other sessions: all of it is read anew. */
+/**
+ * A new factor opens tenants that ask for one, and ends other sessions: all of it is read anew. Nobody waits for it: the
+ * dialogue that shows the recovery codes must have them before what is read takes the dialogue away.
+ */
 function useReread() {
   const queries = useQueryClient();
-  return () =>
-    Promise.all([
-      queries.invalidateQueries({ queryKey: ["account"] }),
-      queries.invalidateQueries({ queryKey: ["session"] }),
-    ]);
+  return () => {
+    void queries.invalidateQueries({ queryKey: ["account"] });
+    void queries.invalidateQueries({ queryKey: ["session"] });
+  };
 }
 
 export function useStartTotp() {
