@@ -55,7 +55,8 @@ void decode_group(Scratch &s, int64_t dim, int64_t page_size, const P *k, const 
 }
 
 template <class P>
-void decode(Scratch &s, const Geometry &g, const Planes<P> &planes, const int32_t *table, int kv_head, const Span &span) {
+void decode(Scratch &s, const Geometry &g, const Planes<P> &planes, const int32_t *table, int kv_head,
+            const Span &span) {
     for (int at = span.first; at < span.end; at += LANES) {
         const int position = span.base + at, width = std::min(LANES, span.end - at);
         const int64_t within = position % g.page_size;
@@ -108,8 +109,8 @@ INLINE f32x16 exp2_16(f32x16 x) {
 }
 
 // Folds a tile's scores of one row into its running softmax, leaves its weights in s.weight[r], and returns what the
-// row's sums shrink by. MASKED: the row sees only keys [first, end) of the tile. One that has seen nothing yet keeps its
-// maximum at minus infinity.
+// row's sums shrink by. MASKED: the row sees only keys [first, end) of the tile. One that has seen nothing yet keeps
+// its maximum at minus infinity.
 template <bool MASKED>
 float fold(Scratch &s, const Rule &rule, int row, int r, f32x16 *score, int first, int end) {
     const i32x16 lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};

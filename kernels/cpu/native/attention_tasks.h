@@ -53,7 +53,8 @@ struct Tasks {
     Task at(int64_t i, int32_t &run, int64_t &before) const {
         while (i - before >= of(run)) before += of(run++);
         const int first = g.batch.run_starts[run] + int((i - before) / g.pages.kv_heads) * per_task;
-        return {run, first, std::min(per_task, g.batch.run_starts[run + 1] - first), int32_t((i - before) % g.pages.kv_heads)};
+        const int count = std::min(per_task, g.batch.run_starts[run + 1] - first);
+        return {run, first, count, int32_t((i - before) % g.pages.kv_heads)};
     }
 };
 
