@@ -45,7 +45,6 @@ check:  ## style, types, import contracts, schema, migrations, frontend
 	$(RUN) -m pytest tests/controlplane/test_migrations.py
 	$(NPM) run typecheck
 	$(NPM) run lint
-	$(NPM) run test
 
 bench:  ## Veneer and its peers on the same work, then speculation; under 20 minutes
 	$(SETUP)

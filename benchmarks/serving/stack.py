@@ -69,8 +69,10 @@ class Stack:
         valkey.wait_ready()
         self.env = {
             "PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT}:{ROOT / 'platform'}",
-            "VENEER_HOME": str(folder / "home"), "DATABASE_URL": postgres.url, "VALKEY_URL": valkey.url,
-            "VENEER_ENGINE_URL": self.engine_url, "VENEER_MODEL": "/none/base", "DJANGO_SETTINGS_MODULE": "controlplane.settings",
+            "VENEER_HOME": str(folder / "home"),
+            "DATABASE_URL": postgres.url, "VALKEY_URL": valkey.url,
+            "VENEER_ENGINE_URL": self.engine_url, "VENEER_MODEL": "/none/base",
+            "DJANGO_SETTINGS_MODULE": "controlplane.settings",
             "VENEER_KEY_PEPPERS": f"1:{secrets.token_hex(32)}",
         }  # fmt: skip
         self._python(str(ROOT / "manage.py"), "migrate", "-v", "0")

@@ -8,51 +8,91 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('adapters', '0003_pins'),
-        ('tenants', '0006_invitations'),
+        ("adapters", "0003_pins"),
+        ("tenants", "0006_invitations"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='adapter',
-            name='alias_history',
+            model_name="adapter",
+            name="alias_history",
             field=models.JSONField(default=list),
         ),
         migrations.AddField(
-            model_name='adapterversion',
-            name='invocation',
+            model_name="adapterversion",
+            name="invocation",
             field=models.JSONField(default=list),
         ),
         migrations.AddField(
-            model_name='adapterversion',
-            name='source',
+            model_name="adapterversion",
+            name="source",
             field=models.JSONField(null=True),
         ),
         migrations.AddField(
-            model_name='versionfile',
-            name='etag',
-            field=models.CharField(default='', max_length=200),
+            model_name="versionfile",
+            name="etag",
+            field=models.CharField(default="", max_length=200),
         ),
         migrations.AlterField(
-            model_name='versionfile',
-            name='sha256',
+            model_name="versionfile",
+            name="sha256",
             field=models.CharField(max_length=64, null=True),
         ),
         migrations.CreateModel(
-            name='AdapterGrant',
+            name="AdapterGrant",
             fields=[
-                ('id', models.CharField(default=controlplane.adapters.models.new_grant_id, editable=False, max_length=32, primary_key=True, serialize=False)),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('adapter', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='grants', to='adapters.adapter')),
-                ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('grantee', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenants.tenant')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='tenants.tenant')),
+                (
+                    "id",
+                    models.CharField(
+                        default=controlplane.adapters.models.new_grant_id,
+                        editable=False,
+                        max_length=32,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                (
+                    "adapter",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="grants", to="adapters.adapter"
+                    ),
+                ),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "grantee",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="tenants.tenant"
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="tenants.tenant"
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('adapter', 'grantee'), name='one_grant_per_tenant'), models.CheckConstraint(condition=models.Q(('tenant', models.F('grantee')), _negated=True), name='nobody_grants_to_themselves')],
+                "constraints": [
+                    models.UniqueConstraint(fields=("adapter", "grantee"), name="one_grant_per_tenant"),
+                    models.CheckConstraint(
+                        condition=models.Q(("tenant", models.F("grantee")), _negated=True),
+                        name="nobody_grants_to_themselves",
+                    ),
+                ],
             },
         ),
     ]

@@ -7,7 +7,9 @@ class Migration(migrations.Migration):
     dependencies = [("quotas", "0001_initial")]
 
     operations = [
-        migrations.AddField("quota", "tenant_weight", models.DecimalField(db_default=1, decimal_places=2, max_digits=5)),
+        migrations.AddField(
+            "quota", "tenant_weight", models.DecimalField(db_default=1, decimal_places=2, max_digits=5)
+        ),
         migrations.AddConstraint(
             "quota",
             models.CheckConstraint(

@@ -4,45 +4,44 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('tenants', '0003_audit_is_append_only'),
+        ("tenants", "0003_audit_is_append_only"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='apikey',
-            name='allowed_models',
+            model_name="apikey",
+            name="allowed_models",
             field=models.JSONField(null=True),
         ),
         migrations.AddField(
-            model_name='apikey',
-            name='allowed_networks',
+            model_name="apikey",
+            name="allowed_networks",
             field=models.JSONField(null=True),
         ),
         migrations.AddField(
-            model_name='apikey',
-            name='old_digest',
+            model_name="apikey",
+            name="old_digest",
             field=models.CharField(max_length=64, null=True),
         ),
         migrations.AddField(
-            model_name='apikey',
-            name='old_pepper_version',
+            model_name="apikey",
+            name="old_pepper_version",
             field=models.IntegerField(null=True),
         ),
         migrations.AddField(
-            model_name='apikey',
-            name='old_prefix',
+            model_name="apikey",
+            name="old_prefix",
             field=models.CharField(max_length=16, null=True, unique=True),
         ),
         migrations.AddField(
-            model_name='apikey',
-            name='old_until',
+            model_name="apikey",
+            name="old_until",
             field=models.DateTimeField(null=True),
         ),
         migrations.AddField(
-            model_name='apikey',
-            name='rotated_at',
+            model_name="apikey",
+            name="rotated_at",
             field=models.DateTimeField(null=True),
         ),
     ]

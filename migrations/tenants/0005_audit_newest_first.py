@@ -4,14 +4,13 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('tenants', '0004_keys_rotate_and_are_held'),
+        ("tenants", "0004_keys_rotate_and_are_held"),
     ]
 
     operations = [
         migrations.AddIndex(
-            model_name='auditrow',
-            index=models.Index(fields=['tenant', '-at', '-id'], name='audit_newest_first'),
+            model_name="auditrow",
+            index=models.Index(fields=["tenant", "-at", "-id"], name="audit_newest_first"),
         ),
     ]

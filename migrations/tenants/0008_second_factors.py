@@ -8,48 +8,82 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('tenants', '0007_sessions_and_password_resets'),
+        ("tenants", "0007_sessions_and_password_resets"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Totp',
+            name="Totp",
             fields=[
-                ('user', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='totp', serialize=False, to=settings.AUTH_USER_MODEL)),
-                ('sealed_secret', models.TextField()),
-                ('confirmed_at', models.DateTimeField(null=True)),
-                ('last_step', models.BigIntegerField(default=0)),
+                (
+                    "user",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="totp",
+                        serialize=False,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                ("sealed_secret", models.TextField()),
+                ("confirmed_at", models.DateTimeField(null=True)),
+                ("last_step", models.BigIntegerField(default=0)),
             ],
         ),
         migrations.AddField(
-            model_name='tenant',
-            name='requires_second_factor',
+            model_name="tenant",
+            name="requires_second_factor",
             field=models.BooleanField(default=False),
         ),
         migrations.CreateModel(
-            name='Passkey',
+            name="Passkey",
             fields=[
-                ('id', models.CharField(default=tenants.credentials.new_passkey_id, editable=False, max_length=32, primary_key=True, serialize=False)),
-                ('name', models.CharField(max_length=100)),
-                ('rp_id', models.CharField(max_length=255)),
-                ('key_id', models.CharField(max_length=1400, unique=True)),
-                ('credential', models.BinaryField()),
-                ('sign_count', models.BigIntegerField()),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('used_at', models.DateTimeField(null=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='passkeys', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.CharField(
+                        default=tenants.credentials.new_passkey_id,
+                        editable=False,
+                        max_length=32,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("name", models.CharField(max_length=100)),
+                ("rp_id", models.CharField(max_length=255)),
+                ("key_id", models.CharField(max_length=1400, unique=True)),
+                ("credential", models.BinaryField()),
+                ("sign_count", models.BigIntegerField()),
+                (
+                    "created_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("used_at", models.DateTimeField(null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="passkeys",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='RecoveryCode',
+            name="RecoveryCode",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('digest', models.CharField(max_length=64)),
-                ('pepper_version', models.IntegerField()),
-                ('used_at', models.DateTimeField(null=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='recovery_codes', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("digest", models.CharField(max_length=64)),
+                ("pepper_version", models.IntegerField()),
+                ("used_at", models.DateTimeField(null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="recovery_codes",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
         ),
     ]

@@ -8,22 +8,43 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('tenants', '0008_second_factors'),
+        ("tenants", "0008_second_factors"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='OnBehalf',
+            name="OnBehalf",
             fields=[
-                ('id', models.CharField(default=tenants.credentials.new_on_behalf_id, editable=False, max_length=32, primary_key=True, serialize=False)),
-                ('reason', models.CharField(max_length=300)),
-                ('started_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False)),
-                ('expires_at', models.DateTimeField()),
-                ('ended_at', models.DateTimeField(null=True)),
-                ('operator', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenants.tenant')),
+                (
+                    "id",
+                    models.CharField(
+                        default=tenants.credentials.new_on_behalf_id,
+                        editable=False,
+                        max_length=32,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("reason", models.CharField(max_length=300)),
+                (
+                    "started_at",
+                    models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), editable=False),
+                ),
+                ("expires_at", models.DateTimeField()),
+                ("ended_at", models.DateTimeField(null=True)),
+                (
+                    "operator",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "tenant",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="tenants.tenant"
+                    ),
+                ),
             ],
         ),
     ]

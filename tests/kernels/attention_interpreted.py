@@ -134,7 +134,7 @@ def check_broken() -> None:
 torch.manual_seed(0)
 torch.use_deterministic_algorithms(True)  # memory that was never written reads as NaN
 for part in (
-    check_shapes, check_rules, check_company, check_segments, check_given_back, check_large_queries, check_long_context, check_padding,
-    check_broken,
+    check_shapes, check_rules, check_company, check_segments, check_given_back, check_large_queries,
+    check_long_context, check_padding, check_broken,
 ):  # fmt: skip
     part()
