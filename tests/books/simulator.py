@@ -81,7 +81,7 @@ class Simulator(RuleBasedStateMachine):
         self.engine = MemoryEngine()
         self.running: list[Request] = []
         self.ended: list[Request] = []
-        self.grants = 0
+        self.grants = self.days = 0
 
     # --- the door ----------------------------------------------------------------------------------------------
 
@@ -182,16 +182,27 @@ class Simulator(RuleBasedStateMachine):
         with suppress(InvalidRequest):  # it is closed up to there
             attempt(lambda: close_period(tenant=self.acme.tenant, actor="usr", until=until), dies_at)
 
-    @rule(days=st.sampled_from([1, 2, 31, 366]))
-    def jump(self, days: int) -> None:
-        """The database's clock, forwards: all that quotas remember is so much longer ago. What runs is renewed."""
+    @rule(by=st.sampled_from(["1 day", "1 month", "12 months"]))
+    def jump(self, by: str) -> None:
+        """The database's clock, forwards: all that quotas remember is so much longer ago. Days stay within the month,
+        so that none of it leaves its month."""
+        self.days += by == "1 day"
+        if by == "1 day" and self.days >= timezone.now().day:
+            return
+        back = f"- interval '{by}'"
+        month = "date_trunc('month', period_start, 'UTC')"  # where a row was made in the middle of one, it moves along
+        period_start = (
+            f"CASE WHEN '{by}' = '1 day' AND period_start = {month} THEN {month} ELSE period_start {back} END"
+        )
         with connection.cursor() as cursor:
-            for table, columns in (
-                ("quotas_quota", ("period_start", "day_start", "credited_at")),
-                ("quotas_hold", ("created_at", "ended_at", "settled_at")),
-            ):
-                moved = ", ".join(f"{column} = {column} - interval '{days} days'" for column in columns)
-                cursor.execute(f"UPDATE {table} SET {moved}")
+            cursor.execute(
+                f"UPDATE quotas_quota SET day_start = day_start {back}, credited_at = credited_at {back},"
+                f" period_start = {period_start}"
+            )
+            cursor.execute(
+                f"UPDATE quotas_hold SET created_at = created_at {back}, ended_at = ended_at {back},"
+                f" settled_at = settled_at {back}"
+            )
 
     # --- what must be so in the end ----------------------------------------------------------------------------
 

@@ -2044,13 +2044,15 @@ export interface components {
          */
         KindsEnum: "budget.threshold" | "key.expiring" | "adapter.ready" | "adapter.rejected" | "invoice.issued" | "webhook.disabled";
         /**
-         * @description What is left out stays as it is; null takes a limit away. Budgets are dollars: per calendar month (UTC), or in
-         *     all. There is one of the two at a time.
+         * @description What is left out stays as it is; null takes a limit away. Days and months are UTC. Budgets are dollars: per
+         *     calendar month, or in all. There is one of the two at a time.
          */
         LimitsInputRequest: {
             requests_per_minute?: number | null;
             /** Format: int64 */
             tokens_per_minute?: number | null;
+            /** Format: int64 */
+            tokens_per_day?: number | null;
             concurrency?: number | null;
             /** Format: decimal */
             monthly_budget?: string | null;
@@ -2061,6 +2063,7 @@ export interface components {
         LimitsShape: {
             requests_per_minute: number | null;
             tokens_per_minute: number | null;
+            tokens_per_day: number | null;
             concurrency: number | null;
             monthly_budget: string | null;
             total_budget: string | null;
@@ -2531,6 +2534,8 @@ export interface components {
             requests_per_minute?: number | null;
             /** Format: int64 */
             tokens_per_minute?: number | null;
+            /** Format: int64 */
+            tokens_per_day?: number | null;
             concurrency?: number | null;
             /** Format: decimal */
             monthly_budget?: string | null;
@@ -2545,6 +2550,7 @@ export interface components {
         TenantLimitsShape: {
             requests_per_minute: number | null;
             tokens_per_minute: number | null;
+            tokens_per_day: number | null;
             concurrency: number | null;
             monthly_budget: string | null;
             total_budget: string | null;

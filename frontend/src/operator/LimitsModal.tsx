@@ -36,6 +36,7 @@ function LoadedLimits(props: Props) {
 const COUNTS = [
   { name: "requests_per_minute", label: "Requests per minute" },
   { name: "tokens_per_minute", label: "Tokens per minute" },
+  { name: "tokens_per_day", label: "Tokens per day (UTC)" },
   { name: "concurrency", label: "Requests at the same time" },
 ] as const;
 
@@ -49,6 +50,7 @@ function LimitsForm({ tenant, opened, onClose, limits }: Props & { limits: Limit
     initialValues: {
       requests_per_minute: limits.requests_per_minute ?? ("" as const),
       tokens_per_minute: limits.tokens_per_minute ?? ("" as const),
+      tokens_per_day: limits.tokens_per_day ?? ("" as const),
       concurrency: limits.concurrency ?? ("" as const),
       monthly_budget: limits.monthly_budget ?? "",
       tenant_weight: Number(limits.tenant_weight) as number | "",
@@ -63,6 +65,7 @@ function LimitsForm({ tenant, opened, onClose, limits }: Props & { limits: Limit
       {
         requests_per_minute: countOf(values.requests_per_minute),
         tokens_per_minute: countOf(values.tokens_per_minute),
+        tokens_per_day: countOf(values.tokens_per_day),
         concurrency: countOf(values.concurrency),
         ...budgetChange(values.monthly_budget, limits),
         tenant_weight: String(values.tenant_weight),

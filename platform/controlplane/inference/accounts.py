@@ -82,6 +82,7 @@ def _limits(state: QuotaState) -> Json:
     return {
         "requests_per_minute": state.requests_per_minute,
         "tokens_per_minute": state.tokens_per_minute,
+        "tokens_per_day": state.tokens_per_day,
         "concurrency": state.concurrency,
         "budget": None if budget is None else money_text(budget),
         "budget_period": state.period,

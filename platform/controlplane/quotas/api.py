@@ -18,6 +18,7 @@ from tenants.scope import tenant_scope
 from tenants.sql import run_sync
 
 MAX_TOKENS_PER_MINUTE = 10**12
+MAX_TOKENS_PER_DAY = 10**15
 MAX_BUDGET = 10**9
 
 
@@ -28,12 +29,15 @@ def _budget(**more: Any) -> serializers.DecimalField:
 
 
 class LimitsInput(serializers.Serializer[Any]):
-    """What is left out stays as it is; null takes a limit away. Budgets are dollars: per calendar month (UTC), or in
-    all. There is one of the two at a time."""
+    """What is left out stays as it is; null takes a limit away. Days and months are UTC. Budgets are dollars: per
+    calendar month, or in all. There is one of the two at a time."""
 
     requests_per_minute = serializers.IntegerField(min_value=1, max_value=10**9, allow_null=True, required=False)
     tokens_per_minute = serializers.IntegerField(
         min_value=1, max_value=MAX_TOKENS_PER_MINUTE, allow_null=True, required=False
+    )
+    tokens_per_day = serializers.IntegerField(
+        min_value=1, max_value=MAX_TOKENS_PER_DAY, allow_null=True, required=False
     )
     concurrency = serializers.IntegerField(min_value=1, max_value=10**6, allow_null=True, required=False)
     monthly_budget = _budget(required=False)
@@ -73,6 +77,7 @@ class LimitsShape(serializers.Serializer[Any]):
 
     requests_per_minute = serializers.IntegerField(allow_null=True)
     tokens_per_minute = serializers.IntegerField(allow_null=True)
+    tokens_per_day = serializers.IntegerField(allow_null=True)
     concurrency = serializers.IntegerField(allow_null=True)
     monthly_budget = serializers.CharField(allow_null=True)
     total_budget = serializers.CharField(allow_null=True)
@@ -93,6 +98,7 @@ def limits_body(state: QuotaState) -> dict[str, Any]:
     return {
         "requests_per_minute": state.requests_per_minute,
         "tokens_per_minute": state.tokens_per_minute,
+        "tokens_per_day": state.tokens_per_day,
         "concurrency": state.concurrency,
         "monthly_budget": budget if state.period == Period.MONTH else None,
         "total_budget": budget if state.period == Period.TOTAL else None,

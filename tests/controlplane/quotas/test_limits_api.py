@@ -9,8 +9,8 @@ from tenants.scope import ALL_TENANTS, tenant_scope
 from tests.controlplane.conftest import Api, Cast, signed_in, with_key
 
 NONE = {
-    "requests_per_minute": None, "tokens_per_minute": None, "concurrency": None, "monthly_budget": None,
-    "total_budget": None, "spent": "0", "held": "0", "tenant_weight": "1", "postpaid_limit": None, "owed": "0",
+    "requests_per_minute": None, "tokens_per_minute": None, "tokens_per_day": None, "concurrency": None,
+    "monthly_budget": None, "total_budget": None, "spent": "0", "held": "0", "tenant_weight": "1", "postpaid_limit": None, "owed": "0",
 }  # fmt: skip
 
 
@@ -46,6 +46,7 @@ def test_what_is_left_out_stays_and_null_takes_away(operator: Api, limits: str, 
     [
         ({"requests_per_minute": 0}, "requests_per_minute"),
         ({"requests_per_minute": -1}, "requests_per_minute"),
+        ({"tokens_per_day": 0}, "tokens_per_day"),
         ({"tokens_per_minute": 1.5}, "tokens_per_minute"),
         ({"tokens_per_minute": 10**13}, "tokens_per_minute"),
         ({"concurrency": "many"}, "concurrency"),
