@@ -165,6 +165,11 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "COMPONENT_SPLIT_REQUEST": True,
+    # Where several shapes have a field of one name, each with choices of its own.
+    "ENUM_NAME_OVERRIDES": {
+        "InvoiceStateEnum": ["open", "overdue", "paid"],
+        "InvoiceEntryKindEnum": "controlplane.billing.invoice_models.EntryKind.choices",
+    },
 }
 
 # --- mail: smtp://user:password@host:587?tls=1; none: links are handed over in the console ---------------------------

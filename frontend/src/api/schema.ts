@@ -1672,7 +1672,7 @@ export interface components {
         };
         /** @description amount: whole cents, tax included. reference: the same one again books nothing more. */
         BookInvoiceEntryRequest: {
-            kind: components["schemas"]["Kind350Enum"];
+            kind: components["schemas"]["InvoiceEntryKindEnum"];
             /** Format: decimal */
             amount: string;
             reason: string;
@@ -1804,7 +1804,7 @@ export interface components {
             tax: string;
             total: string;
             open: string;
-            state: components["schemas"]["State460Enum"];
+            state: components["schemas"]["InvoiceStateEnum"];
             /** Format: date */
             due_on: string;
             /** Format: date-time */
@@ -1900,7 +1900,7 @@ export interface components {
         /** @description number: of a credit note. tax: the part of its amount that is tax. */
         InvoiceEntry: {
             id: string;
-            kind: components["schemas"]["Kind350Enum"];
+            kind: components["schemas"]["InvoiceEntryKindEnum"];
             number: string | null;
             amount: string;
             tax: string;
@@ -1909,6 +1909,14 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
+        /**
+         * @description * `payment` - Payment
+         *     * `credit_note` - Credit Note
+         *     * `write_off` - Write Off
+         *     * `refund` - Refund
+         * @enum {string}
+         */
+        InvoiceEntryKindEnum: "payment" | "credit_note" | "write_off" | "refund";
         /** @description amount: in whole cents; the lines' add up to the subtotal. exact: what the line came to. */
         InvoiceLine: {
             kind: string;
@@ -1946,12 +1954,19 @@ export interface components {
             tax: string;
             total: string;
             open: string;
-            state: components["schemas"]["State460Enum"];
+            state: components["schemas"]["InvoiceStateEnum"];
             /** Format: date */
             due_on: string;
             /** Format: date-time */
             created_at: string;
         };
+        /**
+         * @description * `open` - open
+         *     * `overdue` - overdue
+         *     * `paid` - paid
+         * @enum {string}
+         */
+        InvoiceStateEnum: "open" | "overdue" | "paid";
         IssueKeyRequest: {
             /** @description names of adapters and of the base model; null = all of the tenant's, an empty list = none */
             allowed_models?: string[] | null;
@@ -2025,14 +2040,6 @@ export interface components {
              */
             old_until: string | null;
         };
-        /**
-         * @description * `payment` - Payment
-         *     * `credit_note` - Credit Note
-         *     * `write_off` - Write Off
-         *     * `refund` - Refund
-         * @enum {string}
-         */
-        Kind350Enum: "payment" | "credit_note" | "write_off" | "refund";
         /**
          * @description * `budget.threshold` - budget.threshold
          *     * `key.expiring` - key.expiring
@@ -2454,13 +2461,6 @@ export interface components {
             adapter: components["schemas"]["AdapterShape"];
             version: components["schemas"]["VersionShape"];
         };
-        /**
-         * @description * `open` - open
-         *     * `overdue` - overdue
-         *     * `paid` - paid
-         * @enum {string}
-         */
-        State460Enum: "open" | "overdue" | "paid";
         /**
          * @description kind: usage; late (ended in an earlier period, booked after its close); allowance, tiers, minimum (what the
          *     agreement takes off or adds).
