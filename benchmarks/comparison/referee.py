@@ -6,8 +6,9 @@ from typing import Any
 from benchmarks.comparison.work import Answer, Job
 from benchmarks.comparison.worker import Worker
 
-# Logits. bf16 sums and FP8 keys and values move them by less; another adapter's answer is off by more.
-TOLERANCE = 1.0
+# Logits. FP8 keys and values move some right answers beyond this; those are told apart by asking which model explains
+# them best. Of 32 answers of the engine (8 adapters, 4 prompts) none was refused, and 223 of 224 swaps were found.
+SURE = 0.2
 JUDGE_SECONDS = 120.0
 
 
@@ -20,20 +21,25 @@ class Referee:
 
     def faults(self, job: Job, answers: list[Answer]) -> str | None:
         """What is wrong with them, or None. Raises PeerFailed when the reference itself does not answer."""
-        wrong: dict[str, float] = {}
+        models, wrong = [*dict.fromkeys(ask.adapter for ask in job.asks)], list[str]()
         for ask, answer in zip(job.asks, answers, strict=True):
             if len(answer.ids) != ask.answer:
                 return f"{len(answer.ids)} tokens where {ask.answer} were asked for"
-            gap = self.gap(ask.adapter, ask.prompt, answer.ids)
-            if gap > TOLERANCE:
-                wrong[ask.adapter or "base"] = gap
+            if not self._is_own(ask.adapter, ask.prompt, answer.ids, models):
+                wrong.append(ask.adapter or "base")
         if not wrong:
             return None
-        names = len({ask.adapter for ask in job.asks})
-        return f"wrong answers for {len(wrong)} of {names} models, such as {next(iter(wrong))}"
+        return f"wrong answers for {len({*wrong})} of {len(models)} models, such as {wrong[0]}"
+
+    def _is_own(
+        self, adapter: str | None, prompt: tuple[int, ...], answer: tuple[int, ...], models: list[str | None]
+    ) -> bool:
+        """Whether no other model of the job, nor the base, would rather have said this."""
+        own = self.gap(adapter, prompt, answer)
+        return own <= SURE or all(own <= self.gap(other, prompt, answer) for other in (*models, None))
 
     def gap(self, adapter: str | None, prompt: tuple[int, ...], answer: tuple[int, ...]) -> float:
-        """By how much the least likely token of the answer is below the best one, in logits."""
+        """By how much the answer's tokens are below the best ones, in logits, on average."""
         key = (adapter, prompt, answer)
         if key not in self._known:
             asked = {"adapter": adapter, "texts": [[prompt, answer]]}

@@ -20,7 +20,7 @@ class Reference:
 
     @torch.inference_mode()
     def answer(self, call: Json) -> Json:
-        """gaps: for each text, by how much the logit of its least likely answered token is below the best one's."""
+        """gaps: for each text, by how much the logits of its answered tokens are below the best ones, on average."""
         with self._merged(call["adapter"]) as model:
             return {"gaps": [self._gap(model, prompt, answer) for prompt, answer in call["texts"]]}
 
@@ -28,7 +28,7 @@ class Reference:
     def _gap(model: Any, prompt: list[int], answer: list[int]) -> float:
         logits = model(torch.tensor([prompt + answer])).logits[0, len(prompt) - 1 : -1].float()
         said = logits.gather(1, torch.tensor(answer)[:, None])[:, 0]
-        return float((logits.max(1).values - said).max())
+        return float((logits.max(1).values - said).mean())
 
     @contextmanager
     def _merged(self, adapter: str | None) -> Iterator[Any]:
