@@ -38,13 +38,17 @@ class Product:
 
 
 @pytest.fixture(scope="session")
-def product(
-    django_db_setup: None, django_db_blocker: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Product]:
-    """Once for all modules here: none of them touches the database, so that nothing empties it meanwhile."""
-    folder = tmp_path_factory.mktemp("product")
+def engine_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """One engine for all modules here: starting it is what costs."""
+    with _engine(prepare(Path(ROOT / ".veneer")), tmp_path_factory.mktemp("product")) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def product(engine_url: str, django_db_setup: None, django_db_blocker: pytest.FixtureRequest) -> Iterator[Product]:
+    """Once for a module, whose tests do not touch the database; those of the next one find it empty."""
     model = prepare(Path(ROOT / ".veneer"))
-    with _engine(model, folder) as url, override_settings(ENGINE_URL=url, MODEL_DIR=model):
+    with override_settings(ENGINE_URL=engine_url, MODEL_DIR=model):
         from controlplane.inference.asgi import application  # sets Django up, which pytest-django must do first
 
         with django_db_blocker.unblock(), running(application) as address:
