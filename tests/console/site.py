@@ -95,7 +95,7 @@ def running_site(folder: Path) -> Iterator[Site]:
     """Migrated, with the demo people and prices, until the block ends."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    engine = FakeEngine(f"ipc://{folder}/engine.sock", base_model=BASE).start()
+    engine = FakeEngine(f"ipc://{folder}/engine.sock", base_model=BASE, adapter_shift=0.1).start()
     web = [sys.executable, "-m", "uvicorn", "controlplane.asgi:application", "--port", str(port), "--no-proxy-headers"]
     worker = [sys.executable, "-m", "celery", "-A", "controlplane", "worker", "--pool", "threads", "--concurrency", "1"]
     with own_database() as database_url:

@@ -90,6 +90,7 @@ class FakeEngine:
     is_mute: bool = False
     slots: int = 4
     pinned: list[str] = field(default_factory=list)
+    adapter_shift: float = 0.0  # by how much an adapter changes every log-probability
     _jobs: dict[str, _Job] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
     _thread: threading.Thread | None = None
@@ -266,7 +267,7 @@ class FakeEngine:
             index=index,
             logprobs=None
             if wanted is None
-            else tuple(token_logprob(job.sent, text.encode(), wanted) for _ in text[:1]),
+            else tuple(token_logprob(job.sent, text.encode(), wanted, self._shift(job)) for _ in text[:1]),
             prompt_logprobs=self._prompt_logprobs(job, prompt) if prompt is not None and index == at == 0 else None,
             stop_reason=stop_reason,
         )
@@ -280,7 +281,10 @@ class FakeEngine:
 
     def _prompt_logprobs(self, job: _Job, top: int) -> tuple[wire.TokenLogprob | None, ...]:
         ids = job.request.token_ids
-        return (None, *(token_logprob(token, bytes([token % 256]), top) for token in ids[1:]))
+        return (None, *(token_logprob(token, bytes([token % 256]), top, self._shift(job)) for token in ids[1:]))
+
+    def _shift(self, job: _Job) -> float:
+        return self.adapter_shift if job.request.adapter else 0.0
 
     def _write(self, job: _Job, reason: str) -> wire.Usage:
         """The journal line comes before the event that tells of it, as in the real engine."""
@@ -297,13 +301,13 @@ class FakeEngine:
         return usage
 
 
-def token_logprob(token_id: int, text: bytes, top: int) -> wire.TokenLogprob:
-    """It came with -0.5 and was the likeliest; behind it come `<1>`, `<2>`, ... with -1, -2, ..."""
+def token_logprob(token_id: int, text: bytes, top: int, shift: float = 0.0) -> wire.TokenLogprob:
+    """It came with -0.5 (less the shift) and was the likeliest; behind it come `<1>`, `<2>`, ... with -1, -2, ..."""
     likeliest = (
-        wire.TopToken(token_id, text, -0.5),
+        wire.TopToken(token_id, text, -0.5 - shift),
         *(wire.TopToken(i, b"<%d>" % i, -float(i)) for i in range(1, top)),
     )
-    return wire.TokenLogprob(token_id, text, -0.5, 1, likeliest[:top])
+    return wire.TokenLogprob(token_id, text, -0.5 - shift, 1, likeliest[:top])
 
 
 def embedding_of(token_ids: tuple[int, ...], size: int) -> bytes:
