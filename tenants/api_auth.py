@@ -11,6 +11,7 @@ from tenants.models import Membership, Tenant, User
 from tenants.networks import client_address
 from tenants.operating import on_behalf_of
 from tenants.permissions import ON_BEHALF, role_can, scopes_can
+from tenants.scope import ALL_TENANTS, tenant_scope
 from tenants.second_factor import has_second_factor
 from tenants.sessions import SessionStore, note_seen
 from tenants.sql import run_sync
@@ -87,9 +88,7 @@ def note_seen_now(request: HttpRequest) -> None:
 def caller_for(user: User, tenant_id: str | None) -> Caller:
     """The person in the tenant asked for, or in their first. Foreign and missing tenants are both NotFound. An operator
     who acts for a tenant names it: it is never the first."""
-    rows = Membership.objects.filter(user=user).select_related("tenant")
-    memberships = rows.order_by("-tenant__is_active", "created_at", "id")
-    membership = next((m for m in memberships if not tenant_id or m.tenant_id == tenant_id), None)
+    membership = next((m for m in memberships_of(user) if not tenant_id or m.tenant_id == tenant_id), None)
     if membership is None and tenant_id:
         found = on_behalf_of(user)
         if found is not None and found.tenant_id == tenant_id:
@@ -104,6 +103,13 @@ def _person_in(tenant: Tenant, user: User, role: str) -> Caller:
     if barred := why_barred(tenant, user):
         return Caller(actor=user.id, tenant=None, user=user, barred=barred)
     return Caller(actor=user.id, tenant=tenant, user=user, role=role)
+
+
+def memberships_of(user: User) -> list[Membership]:
+    """With their tenants, the open and then the oldest first. Only a look at all tenants' rows tells them."""
+    with tenant_scope(ALL_TENANTS):
+        rows = Membership.objects.filter(user=user).select_related("tenant")
+        return list(rows.order_by("-tenant__is_active", "created_at", "id"))
 
 
 def why_barred(tenant: Tenant, user: User) -> str | None:
@@ -128,7 +134,7 @@ class KeyAuthentication(authentication.BaseAuthentication):
         if raw is None:
             return None
         try:
-            principal = run_sync(authenticate_plan(raw))
+            principal = run_sync(authenticate_plan(raw), tenant=ALL_TENANTS)
         except InvalidKey:
             raise exceptions.AuthenticationFailed(
                 "The API key is not valid: it is mistyped, expired or revoked. Issue a new one in the console.",
@@ -137,7 +143,8 @@ class KeyAuthentication(authentication.BaseAuthentication):
         address = client_address(request.META)
         if not principal.may_call_from(address):
             raise exceptions.PermissionDenied(address_refused(address), code=ADDRESS_NOT_ALLOWED)
-        tenant = Tenant.objects.get(id=principal.tenant_id)
+        with tenant_scope(principal.tenant_id):
+            tenant = Tenant.objects.get(id=principal.tenant_id)
         if request.headers.get(TENANT_HEADER, tenant.id) != tenant.id:
             raise exceptions.NotFound(f"{TENANT_HEADER}: the key belongs to another tenant; leave the header out")
         return Caller(actor=principal.key_id, tenant=tenant, scopes=principal.scopes, key=principal), None

@@ -6,6 +6,7 @@ from django.utils import timezone
 
 from tenants.credentials import OnBehalf
 from tenants.models import AuditRow, Tenant
+from tenants.scope import ALL_TENANTS, tenant_scope
 
 
 def record_audit(
@@ -13,12 +14,14 @@ def record_audit(
 ) -> None:
     """actor: `usr_...`, `key_...` or "system". details never hold a secret: ids, names and numbers only.
 
-    What an operator does while acting for the tenant names both: `on_behalf` is the tenant's id.
+    tenant: None for deeds about the platform or about a person, which only operators read. What an operator does while
+    acting for the tenant names both: `on_behalf` is the tenant's id.
     """
     named = dict(details or {})
-    if tenant is not None and actor.startswith("usr_") and _acts_for(actor, tenant):
-        named["on_behalf"] = tenant.id
-    AuditRow.objects.create(tenant=tenant, actor=actor, action=action, target=target, details=named)
+    with tenant_scope(tenant.id if tenant else ALL_TENANTS):
+        if tenant is not None and actor.startswith("usr_") and _acts_for(actor, tenant):
+            named["on_behalf"] = tenant.id
+        AuditRow.objects.create(tenant=tenant, actor=actor, action=action, target=target, details=named)
 
 
 def _acts_for(actor: str, tenant: Tenant) -> bool:

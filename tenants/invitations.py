@@ -72,14 +72,14 @@ def accept(*, token: str, user: User | None, password: str | None) -> User:
     """The person who is a member now. user: whoever is signed in; a new person chooses a password. Raises Refused."""
     found = find_invitation(token)
     person = _person(found.email, user, password)
-    with tenant_scope(ALL_TENANTS):
+    with tenant_scope(found.tenant_id):
         # The row decides between two who accept at once.
         taken = Invitation.objects.filter(id=found.id, accepted_at=None, revoked_at=None)
         if not taken.update(accepted_at=timezone.now()):
             raise Refused("invitation_not_valid", UNKNOWN)
-    Membership.objects.get_or_create(tenant=found.tenant, user=person, defaults={"role": found.role})
-    details = {"invitation": found.id, "role": found.role}
-    record_audit(tenant=found.tenant, actor=person.id, action="member.join", target=person.id, details=details)
+        Membership.objects.get_or_create(tenant=found.tenant, user=person, defaults={"role": found.role})
+        details = {"invitation": found.id, "role": found.role}
+        record_audit(tenant=found.tenant, actor=person.id, action="member.join", target=person.id, details=details)
     return person
 
 

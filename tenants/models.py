@@ -100,6 +100,8 @@ class Membership(models.Model):
     role = models.CharField(max_length=16, choices=Role)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
+    objects = TenantManager["Membership"]()
+
     class Meta:
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(fields=["tenant", "user"], name="one_membership_per_tenant"),
@@ -160,7 +162,8 @@ class ApiKey(models.Model):
 
 
 class AuditRow(models.Model):
-    """Who did what, in the same transaction as the deed. Append-only (a trigger refuses update and delete)."""
+    """Who did what, in the same transaction as the deed. Append-only: the application has no right to update or
+    delete, and a trigger refuses both to everybody."""
 
     tenant = models.ForeignKey(Tenant, null=True, on_delete=models.PROTECT, related_name="+")
     actor = models.CharField(max_length=64)  # usr_..., key_..., or "system"
@@ -168,6 +171,8 @@ class AuditRow(models.Model):
     target = models.CharField(max_length=64)
     details = models.JSONField(default=dict)
     at = models.DateTimeField(db_default=Now(), editable=False)
+
+    objects = TenantManager["AuditRow"]()
 
     class Meta:
         indexes: ClassVar[list[models.Index]] = [

@@ -10,6 +10,7 @@ from tenants.audit import record_audit
 from tenants.credentials import OnBehalf
 from tenants.members import Refused
 from tenants.models import Membership, Tenant, User
+from tenants.scope import ALL_TENANTS, tenant_scope
 
 LONGEST: Final = timedelta(hours=1)
 
@@ -59,4 +60,5 @@ def on_behalf_of(operator: User) -> OnBehalf | None:
     if not operator.is_operator:
         return None
     open_ones = OnBehalf.objects.filter(operator=operator, ended_at=None, expires_at__gt=timezone.now())
-    return open_ones.filter(tenant__is_active=True).select_related("tenant").first()
+    with tenant_scope(ALL_TENANTS):
+        return open_ones.filter(tenant__is_active=True).select_related("tenant").first()

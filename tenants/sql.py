@@ -2,19 +2,26 @@
 
 The door (`/v1`) is asynchronous and talks to psycopg's pool; Celery and the management API are synchronous and talk
 through Django's connection. Money must not have two implementations, so a service that both need is a *plan*: a
-generator that yields `Query`, receives its rows, and returns its result. The runners below give it one transaction.
+generator that yields `Query`, receives its rows, and returns its result. The runners below give it one transaction, in
+which the database knows whose rows it is about.
 """
 
 from collections.abc import Generator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db import connection, transaction
-from psycopg import AsyncConnection, AsyncCursor
+from psycopg import AsyncConnection, AsyncCursor, sql
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
+from tenants.roles import enter, values_of
+from tenants.scope import ScopeMissing, current_scope, tenant_scope
+
 Row = dict[str, Any]
+Pool = AsyncConnectionPool[AsyncConnection[Row]]
 T = TypeVar("T")
+_BEGIN: Final = sql.SQL("BEGIN; {}")
+_ENTER: Final = "SELECT set_config('role', %s, true), set_config('veneer.tenant', %s, true)"
 
 
 class Query(NamedTuple):
@@ -35,9 +42,15 @@ class Parts(NamedTuple):
 Plan = Generator[Query, list[Row], T]
 
 
-def run_sync(plan: Plan[T]) -> T:
-    """Run a plan in one transaction (joins the caller's, when there is one). Exceptions of the plan roll back."""
-    with transaction.atomic(), connection.cursor() as cursor:
+def run_sync(plan: Plan[T], *, tenant: str | None = None) -> T:
+    """Run a plan in one transaction (joins the caller's, when there is one). Exceptions of the plan roll back.
+
+    tenant: whose rows it sees, or ALL_TENANTS; default: the scope around. Raises ScopeMissing where there is none.
+    """
+    scope = tenant or current_scope()
+    if scope is None:
+        raise ScopeMissing("a plan was run outside tenant_scope(...)")
+    with tenant_scope(scope), transaction.atomic(), connection.cursor() as cursor:
         try:
             query = next(plan)
             while True:
@@ -50,25 +63,42 @@ def run_sync(plan: Plan[T]) -> T:
             return result
 
 
-async def run_async(pool: AsyncConnectionPool[AsyncConnection[Row]], plan: Plan[T]) -> T:
-    """Run a plan in one transaction on a pooled connection. Exceptions of the plan roll back."""
-    async with pool.connection() as conn, conn.transaction(), conn.cursor(row_factory=dict_row) as cursor:
+async def run_async(pool: Pool, plan: Plan[T], *, tenant: str) -> T:
+    """Run a plan in one transaction on a pooled, autocommitting connection. Exceptions of the plan roll back.
+
+    tenant: whose rows it sees, or ALL_TENANTS. Said together with BEGIN, so it costs no round trip, and until the
+    transaction's end, so nothing of it is left on the connection.
+    """
+    async with pool.connection() as conn, conn.cursor(row_factory=dict_row) as cursor:
+        await _begin(conn, tenant)
         return await _to_its_end(cursor, plan, None)
 
 
-async def run_lean(pool: AsyncConnectionPool[AsyncConnection[Row]], plan: Plan[T]) -> T:
+async def run_lean(pool: Pool, plan: Plan[T], *, tenant: str) -> T:
     """As `run_async`, for plans that nearly always are one statement: that is a transaction of its own, without the two
     round trips around it. What follows it, if anything does, is another transaction: only for plans that stay right
     when the work of others comes between the two, and when nothing comes after the first."""
     async with pool.connection() as conn, conn.cursor(row_factory=dict_row) as cursor:
         try:
-            rows = await _rows_of(cursor, next(plan))
-            query = plan.send(rows)
+            query = plan.send(await _alone(conn, cursor, next(plan), tenant))
         except StopIteration as done:
             result: T = done.value
             return result
-        async with conn.transaction():
-            return await _to_its_end(cursor, plan, await _rows_of(cursor, query))
+        await _begin(conn, tenant)
+        return await _to_its_end(cursor, plan, await _rows_of(cursor, query))
+
+
+async def _begin(conn: AsyncConnection[Row], tenant: str) -> None:
+    """The pool's `connection()` commits, or rolls back."""
+    await conn.execute(_BEGIN.format(enter(tenant, locally=True)), prepare=False)
+
+
+async def _alone(conn: AsyncConnection[Row], cursor: AsyncCursor[Row], query: Query, tenant: str) -> list[Row]:
+    """One statement, and whose it is, in one round trip: what is sent in one pipeline is one transaction."""
+    async with conn.pipeline():
+        await conn.execute(_ENTER, values_of(tenant))
+        await cursor.execute(query.sql, query.params)
+    return await cursor.fetchall() if cursor.description else []
 
 
 async def _to_its_end(cursor: AsyncCursor[Row], plan: Plan[T], rows: list[Row] | None) -> T:

@@ -47,6 +47,7 @@ def _start_services() -> None:
         _start([*postgres.command(), "-c", "fsync=off"], user=postgres.identity.uid, group=postgres.identity.gid)
         postgres.wait_ready()
         os.environ["DATABASE_URL"] = postgres.url
+        os.environ["VENEER_MIGRATION_DATABASE_URL"] = postgres.owner_url()
     if not os.environ.get("VALKEY_URL"):
         valkey = Valkey(folder / "valkey", free_port(), secrets.token_hex(16))
         _start(valkey.command())

@@ -14,11 +14,13 @@ from controlplane.billing.prices import Rates, set_price  # noqa: E402  # the ap
 from controlplane.quotas.limits import LimitChanges, set_limits  # noqa: E402
 from tenants.key_services import issue_key  # noqa: E402
 from tenants.models import Tenant  # noqa: E402
+from tenants.scope import ALL_TENANTS, tenant_scope  # noqa: E402
 
 # Every limit is set, so that each is checked, and none is reached.
 _LIMITS = LimitChanges(requests_per_minute=10**9, tokens_per_minute=10**12, concurrency=10**6, budget=Decimal(10**9))
 
 
+@tenant_scope(ALL_TENANTS)
 def main(tenants: int) -> None:
     set_price(
         base_model=MODEL, rates=Rates(input=Decimal(1), cached_input=Decimal(1), output=Decimal(2)), actor="bench"

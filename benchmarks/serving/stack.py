@@ -70,7 +70,8 @@ class Stack:
         self.env = {
             "PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT}:{ROOT / 'platform'}",
             "VENEER_HOME": str(folder / "home"),
-            "DATABASE_URL": postgres.url, "VALKEY_URL": valkey.url,
+            "DATABASE_URL": postgres.url, "VENEER_MIGRATION_DATABASE_URL": postgres.owner_url(),
+            "VALKEY_URL": valkey.url,
             "VENEER_ENGINE_URL": self.engine_url, "VENEER_MODEL": "/none/base",
             "DJANGO_SETTINGS_MODULE": "controlplane.settings",
             "VENEER_KEY_PEPPERS": f"1:{secrets.token_hex(32)}",

@@ -3,11 +3,23 @@
 import os
 from typing import Any
 
-from celery import Celery
+from celery import Celery, Task
 from django.db import transaction
 
+from tenants.scope import ALL_TENANTS, tenant_scope
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
-app = Celery("veneer")
+
+
+class PlatformTask(Task):  # type: ignore[misc]  # celery has no types
+    """Background work is the platform's own: it sees all tenants, and narrows where it works for one."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with tenant_scope(ALL_TENANTS):
+            return super().__call__(*args, **kwargs)
+
+
+app = Celery("veneer", task_cls=PlatformTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 

@@ -3,6 +3,7 @@
 import csv
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextvars import Context, copy_context
 from datetime import datetime
 from decimal import Decimal
 from io import StringIO
@@ -44,6 +45,12 @@ def cell(value: Any) -> str:
 
 
 def csv_response(name: str, lines: Iterable[str]) -> StreamingHttpResponse:
-    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
+    """The lines are read after the view has returned: in the tenant scope that it had."""
+    response = StreamingHttpResponse(_in_context(copy_context(), iter(lines)), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
+
+
+def _in_context(context: Context, lines: Iterator[str]) -> Iterator[str]:
+    while (line := context.run(next, lines, None)) is not None:
+        yield line

@@ -24,6 +24,7 @@ from rest_framework.views import APIView
 from controlplane.errors import Forbidden, InvalidRequest, NotFound
 from tenants.api_auth import BARRED_TEXT, Caller
 from tenants.models import Tenant
+from tenants.scope import ALL_TENANTS, enter_scope
 
 M = TypeVar("M", bound=models.Model)
 DEFAULT_PAGE: Final = 50
@@ -49,7 +50,9 @@ def tenant_of(request: Request) -> Tenant:
 
 
 class Allowed(BasePermission):
-    """The caller's role or scopes grant the view's `action_needed`: one action, or one per method."""
+    """The caller's role or scopes grant the view's `action_needed`: one action, or one per method.
+
+    From here on the request sees the rows of the caller's tenant."""
 
     message = "Your role or key does not allow this: ask an owner of the tenant, or use a key with the scope for it."
 
@@ -62,27 +65,33 @@ class Allowed(BasePermission):
         user = cast(object, request.user)
         if needed is None or not isinstance(user, Caller):
             return False
-        tenant_of(request)  # a person of no tenant is told that, rather than that their role is too small
+        tenant = tenant_of(request)  # a person of no tenant is told that, rather than that their role is too small
+        enter_scope(tenant.id)
         return user.can(needed)
 
 
 class OperatorOnly(BasePermission):
-    """People who run the platform, by session. No key carries this."""
+    """People who run the platform, by session. No key carries this. From here on the request sees all rows."""
 
     message = "Only an operator of the platform may do this."
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         user = cast(object, request.user)
-        return isinstance(user, Caller) and user.is_operator
+        is_operator = isinstance(user, Caller) and user.is_operator
+        if is_operator:
+            enter_scope(ALL_TENANTS)
+        return is_operator
 
 
 class PersonOnly(BasePermission):
-    """A signed-in person: programs' keys are refused."""
+    """A signed-in person: programs' keys are refused. From here on the request sees the rows of their tenant."""
 
     message = "Sign in to the console for this: an API key cannot do it."
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         user = cast(object, request.user)
+        if isinstance(user, Caller) and user.tenant:
+            enter_scope(user.tenant.id)
         return isinstance(user, Caller) and user.user is not None
 
 

@@ -4,6 +4,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from controlplane.env import ROOT, env_bool, env_int, env_str, home, run_file
+from controlplane.isolation import BEYOND_ITS_OWN as BEYOND_ITS_OWN
+from tenants.roles import STARTUP_OPTIONS
 
 HOME: Path = home()
 _stack = run_file(HOME)
@@ -12,6 +14,22 @@ _stack = run_file(HOME)
 def _setting(name: str, default: str = "") -> str:
     """The environment first, then the local stack that runs in HOME, then the default."""
     return env_str(name, str(_stack.get(name, default)))
+
+
+def _owner_url() -> str:
+    """The environment's, or that of the stack whose database it is; else whoever logs in owns the tables, too."""
+    known = _stack.get("VENEER_MIGRATION_DATABASE_URL") if _stack.get("DATABASE_URL") == DATABASE_URL else None
+    return env_str("VENEER_MIGRATION_DATABASE_URL", str(known or DATABASE_URL))
+
+
+def _login(url: str) -> dict[str, str]:
+    parts = urlsplit(url)
+    return {
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": parts.hostname or "",
+        "PORT": str(parts.port or 5432),
+    }
 
 
 # --- where things are ---------------------------------------------------------------------------------------------
@@ -90,6 +108,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "controlplane.console.middleware.RequestIdMiddleware",  # first: every other's log lines carry the id
+    "controlplane.console.middleware.NoScopeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "controlplane.console.security.SecurityHeadersMiddleware",
     "controlplane.console.assets.AssetsMiddleware",
@@ -102,17 +121,14 @@ MIDDLEWARE = [
 ROOT_URLCONF = "controlplane.urls"
 ASGI_APPLICATION = "controlplane.asgi.application"
 TEMPLATES = [{"BACKEND": "django.template.backends.django.DjangoTemplates", "APP_DIRS": True, "OPTIONS": {}}]
-_db = urlsplit(DATABASE_URL)
 DATABASES = {
     "default": {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": unquote(_db.path.lstrip("/")),
-        "USER": unquote(_db.username or ""),
-        "PASSWORD": unquote(_db.password or ""),
-        "HOST": _db.hostname or "",
-        "PORT": str(_db.port or 5432),
+        "ENGINE": "tenants.postgres",
+        "NAME": unquote(urlsplit(DATABASE_URL).path.lstrip("/")),
+        **_login(DATABASE_URL),
         # Connections are pooled: a new scram connection costs 5 ms.
-        "OPTIONS": {"pool": {"min_size": 0, "max_size": 8, "timeout": 10}},
+        "OPTIONS": {"options": STARTUP_OPTIONS, "pool": {"min_size": 0, "max_size": 8, "timeout": 10}},
+        "OWNER": _login(_owner_url()),  # who migrates
     }
 }
 MIGRATION_MODULES = {app: f"migrations.{app}" for app in ("tenants", "adapters", "quotas", "billing", "inference")}

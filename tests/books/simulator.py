@@ -30,6 +30,7 @@ from controlplane.quotas.services import expire_holds, release_hold, renew_holds
 from engine.protocol import Usage
 from tenants.ids import new_id
 from tenants.key_services import rotate_key
+from tenants.postgres.base import as_owner
 from tenants.sql import run_sync
 from tests.books.faults import MOST_STATEMENTS, attempt
 from tests.books.journal import MemoryEngine
@@ -70,7 +71,7 @@ class Simulator(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        with connection.cursor() as cursor:
+        with as_owner("default"), connection.cursor() as cursor:
             cursor.execute(
                 "TRUNCATE quotas_hold, quotas_quota, billing_discrepancy, billing_enginerecord, billing_grant,"
                 " billing_ledgeraccount, billing_ledgertransaction, billing_price, billing_statement,"

@@ -52,7 +52,8 @@ def product(engine_url: str, django_db_setup: None, django_db_blocker: pytest.Fi
         from controlplane.inference.asgi import application  # sets Django up, which pytest-django must do first
 
         with django_db_blocker.unblock(), running(application) as address:
-            caller = new_caller()
+            with tenant_scope(ALL_TENANTS):
+                caller = new_caller()
             _add_adapter(caller, model.name)
             wait_for(lambda: application._door.engine.is_up, "the door to know its engine", 60)
             yield Product(f"{address}/v1", caller.key, model.name)

@@ -49,9 +49,9 @@ def _at_path(url: str, path: str) -> str:
 @contextlib.contextmanager
 def own_database() -> Iterator[str]:
     """A new database on the tests' PostgreSQL: the console commits, and other tests must not see it."""
-    server = os.environ["DATABASE_URL"]
+    server, owner = os.environ["DATABASE_URL"], os.environ["VENEER_MIGRATION_DATABASE_URL"]
     name = f"console_{secrets.token_hex(6)}"
-    with psycopg.connect(server, autocommit=True) as connection:
+    with psycopg.connect(owner, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())
         yield _at_path(server, f"/{name}")
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
@@ -86,6 +86,9 @@ def environment(folder: Path, database_url: str, engine_url: str, port: int) -> 
         "VENEER_CONSOLE_URL": f"http://127.0.0.1:{port}",
         "VENEER_DOOR_URL": f"http://127.0.0.1:{port}",
         "DATABASE_URL": database_url,
+        "VENEER_MIGRATION_DATABASE_URL": _at_path(
+            os.environ["VENEER_MIGRATION_DATABASE_URL"], urlsplit(database_url).path
+        ),
         "VALKEY_URL": _at_path(os.environ["VALKEY_URL"], "/9"),
     }
 

@@ -1,5 +1,6 @@
 """The people of the tests: Acme with somebody of each role, Globex with a stranger, and an operator."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ from django.test import Client
 from tenants.key_services import issue_key
 from tenants.models import Membership, Role, Tenant, User
 from tenants.permissions import SCOPES
+from tenants.scope import ALL_TENANTS, tenant_scope
 
 PASSWORD = "correct horse battery"
 
@@ -74,6 +76,13 @@ def signed_in(user: User) -> Api:
 
 def with_key(raw: str) -> Api:
     return Api(headers={"Authorization": f"Bearer {raw}"})
+
+
+@pytest.fixture(autouse=True)
+def everybody() -> Iterator[None]:
+    """Tests look at all tenants' rows, as operators do. Requests do not: each begins with nobody's."""
+    with tenant_scope(ALL_TENANTS):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextvars import copy_context
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -142,7 +143,7 @@ def side_by_side(jobs: Iterable[Callable[[], object]]) -> Counter[str]:
         with lock:
             results[result] += 1
 
-    threads = [threading.Thread(target=run, args=(job,)) for job in jobs]
+    threads = [threading.Thread(target=copy_context().run, args=(run, job)) for job in jobs]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -163,6 +164,7 @@ def in_processes(code: str, arguments: list[list[str]]) -> list[str]:
         "from decimal import Decimal as D\nfrom tenants.sql import run_sync\n"
         "from controlplane.errors import ApiError\nfrom controlplane.quotas.services import reserve\n"
         "from django.db import connection; connection.ensure_connection()\n"
+        "from tenants.scope import ALL_TENANTS, enter_scope; enter_scope(ALL_TENANTS)\n"
         "print('ready', flush=True); sys.stdin.readline()\n"
     )
     env = {

@@ -17,6 +17,7 @@ from openai import OpenAI
 from controlplane.embedded.demo import books
 from controlplane.embedded.demo.kills import CHILDREN
 from controlplane.embedded.demo.load import Door
+from tenants.roles import OPERATOR
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import World
@@ -39,7 +40,7 @@ def wait_back(world: "World", child: str, killed: int) -> None:
 
 
 def usage_rows(world: "World") -> set[tuple[object, ...]]:
-    with psycopg.connect(world.stack.facts()["DATABASE_URL"]) as conn:
+    with psycopg.connect(world.stack.facts()["DATABASE_URL"], options=f"-c role={OPERATOR}") as conn:
         return set(conn.execute("SELECT request_id, prompt_tokens, completion_tokens, amount FROM billing_usageevent"))
 
 

@@ -1,5 +1,7 @@
 """The guard that catches a forgotten tenant."""
 
+from collections.abc import Iterator
+
 import pytest
 
 from tenants.key_services import issue_key
@@ -10,11 +12,13 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def tenants() -> list[Tenant]:
+def tenants(db: None) -> Iterator[list[Tenant]]:
+    """Two, each with a key; then nobody's rows are in scope."""
     made = [Tenant.objects.create(slug=slug, name=slug) for slug in ("acme", "globex")]
     for tenant in made:
         issue_key(tenant=tenant, name=f"{tenant.slug} key", scopes=("inference",), actor=None)
-    return made
+    with tenant_scope(None):
+        yield made
 
 
 def names() -> list[str]:

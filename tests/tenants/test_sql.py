@@ -10,6 +10,7 @@ from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
 from tenants.models import Tenant
+from tenants.scope import ALL_TENANTS
 from tenants.sql import Plan, Query, Row, run_async, run_sync
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,10 +35,10 @@ def read(tenant_id: str) -> Plan[list[Row]]:
 async def asynchronously(plan: Plan[Any]) -> Any:
     url = settings.DATABASE_URL.rsplit("/", 1)[0] + "/" + connection.settings_dict["NAME"]
     pool: AsyncConnectionPool[AsyncConnection[Row]] = AsyncConnectionPool(
-        url, min_size=1, open=False, kwargs={"row_factory": dict_row}
+        url, min_size=1, open=False, kwargs={"row_factory": dict_row, "autocommit": True}
     )
     async with pool:
-        return await run_async(pool, plan)
+        return await run_async(pool, plan, tenant=ALL_TENANTS)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from controlplane.adapters.models import Adapter, AdapterGrant
 from controlplane.errors import Conflict, InvalidRequest, NotFound
 from tenants.audit import record_audit
 from tenants.models import Tenant, User
-from tenants.scope import tenant_scope
+from tenants.scope import ALL_TENANTS, tenant_scope
 
 MAX_GRANTS: Final = 100
 
@@ -26,7 +26,8 @@ def create_grant(*, tenant: Tenant, actor: str, user: User | None, adapter_id: s
     """grantee: a tenant's slug. Twice is as good as once."""
     with tenant_scope(tenant.id):
         adapter = _adapter(adapter_id, lock=True)
-        other = Tenant.objects.filter(slug=grantee, is_active=True).first()
+        with tenant_scope(ALL_TENANTS):  # its name is all that is known of it
+            other = Tenant.objects.filter(slug=grantee, is_active=True).first()
         if other is None:
             raise NotFound(f"There is no tenant {grantee[:50]!r}.", param="tenant", code="tenant_not_found")
         if other == tenant:

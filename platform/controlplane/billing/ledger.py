@@ -28,8 +28,8 @@ def posting(when: str) -> str:
     INSERT INTO billing_ledgertransaction (id, tenant_id, kind)
     SELECT %(transaction_id)s, %(tenant_id)s, %(transaction_kind)s WHERE {when}
 ), entries AS (
-    INSERT INTO billing_ledgerentry (transaction_id, account_id, amount)
-    SELECT %(transaction_id)s, coalesce(tenant_id, 'platform') || ':' || kind, amount FROM wanted
+    INSERT INTO billing_ledgerentry (transaction_id, tenant_id, account_id, amount)
+    SELECT %(transaction_id)s, %(tenant_id)s, coalesce(tenant_id, 'platform') || ':' || kind, amount FROM wanted
 )"""  # noqa: S608  # constants only
 
 

@@ -203,9 +203,11 @@ class LedgerTransaction(models.Model):
 
 
 class LedgerEntry(models.Model):
-    """A signed row of an account: positive is debit, negative is credit."""
+    """A signed row of an account: positive is debit, negative is credit. tenant: its transaction's, also where the
+    account is the platform's."""
 
     id = models.BigAutoField(primary_key=True)
+    tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
     transaction = models.ForeignKey(LedgerTransaction, on_delete=models.PROTECT, related_name="entries")
     account = models.ForeignKey(LedgerAccount, on_delete=models.PROTECT, related_name="entries")
     amount = money()

@@ -18,7 +18,7 @@ from controlplane.billing.terms import Used
 from controlplane.errors import InvalidRequest
 from tenants.audit import record_audit
 from tenants.models import Tenant
-from tenants.scope import tenant_scope
+from tenants.scope import ALL_TENANTS, tenant_scope
 from tenants.sql import Plan, Query, Row, run_sync
 
 # Marked first, summed afterwards: what the lines sum up is exactly what is marked as being on the statement.
@@ -57,7 +57,8 @@ def close_period(*, tenant: Tenant, actor: str, until: datetime | None = None) -
         last = closed.order_by("-period_end").first()
     start = last.period_end if last else tenant.created_at
     _check_until(until, start, now)
-    with tenant_scope(tenant.id):
+    # As the platform: events are marked before the statement is there by which row-level security knows whose they are.
+    with tenant_scope(ALL_TENANTS):
         statement = _freeze(tenant, start, until, actor)
     record_audit(tenant=tenant, actor=actor, action="period.close", target=statement.id)
     return statement

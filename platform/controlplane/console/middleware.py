@@ -1,5 +1,8 @@
-"""One request id per request: taken from a sane `x-request-id`, else made; on the response, in the logs.
-A view may have answered with an id of its own (the door does: it names what is billed)."""
+"""What every request begins with.
+
+One request id: taken from a sane `x-request-id`, else made; on the response, in the logs. A view may have answered with
+an id of its own (the door does: it names what is billed). And nobody's rows: permissions let it see some.
+"""
 
 import re
 from collections.abc import Awaitable, Callable
@@ -9,6 +12,7 @@ from django.http import HttpRequest, HttpResponseBase
 
 from controlplane.logs import request_id
 from tenants.ids import new_id
+from tenants.scope import tenant_scope
 
 _SANE = re.compile(r"[A-Za-z0-9_.:-]{1,80}")
 
@@ -42,3 +46,26 @@ class RequestIdMiddleware:
         answer = await response
         answer.headers.setdefault("x-request-id", found)
         return answer
+
+
+class NoScopeMiddleware:
+    """Whatever a request's permissions let it see is over with the request."""
+
+    sync_capable = async_capable = True
+
+    def __init__(self, get_response: Callable[[HttpRequest], Awaitable[HttpResponseBase] | HttpResponseBase]) -> None:
+        self.get_response = get_response
+        if iscoroutinefunction(get_response):
+            markcoroutinefunction(self)
+
+    def __call__(self, request: HttpRequest) -> Awaitable[HttpResponseBase] | HttpResponseBase:
+        if iscoroutinefunction(self.get_response):
+            return self._serve_async(request)
+        with tenant_scope(None):
+            return self.get_response(request)
+
+    async def _serve_async(self, request: HttpRequest) -> HttpResponseBase:
+        with tenant_scope(None):
+            response = self.get_response(request)
+            assert not isinstance(response, HttpResponseBase)
+            return await response

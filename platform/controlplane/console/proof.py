@@ -10,13 +10,14 @@ from controlplane.rest import caller
 from tenants.lockout import LockedOut, count_attempt_plan, forget_attempts
 from tenants.models import User
 from tenants.networks import client_address
+from tenants.scope import ALL_TENANTS
 from tenants.sql import run_sync
 
 
 def counted(email: str, where: str) -> None:
     """One more try for the account. where: an address, or one of `tenants.lockout`'s words. Raises RateLimited."""
     try:
-        run_sync(count_attempt_plan(email=email, address=where))
+        run_sync(count_attempt_plan(email=email, address=where), tenant=ALL_TENANTS)
     except LockedOut as locked:
         raise RateLimited(
             f"Too many attempts for this account: try again in {locked.retry_after} s.",

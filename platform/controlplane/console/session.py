@@ -19,10 +19,10 @@ from rest_framework.views import APIView
 from controlplane.console.proof import check_password
 from controlplane.errors import NotAuthenticated
 from controlplane.rest import ErrorBody, PersonOnly, caller
-from tenants.api_auth import BARRED_TEXT, SessionAuthentication, note_seen_now, why_barred
+from tenants.api_auth import BARRED_TEXT, SessionAuthentication, memberships_of, note_seen_now, why_barred
 from tenants.credentials import OnBehalf
 from tenants.lockout import forget_attempts
-from tenants.models import Membership, Role, Tenant, User
+from tenants.models import Role, Tenant, User
 from tenants.networks import client_address
 from tenants.operating import on_behalf_of
 from tenants.second_factor import factors_of
@@ -152,12 +152,11 @@ def open_session(request: HttpRequest, user: User) -> None:
 
 
 def session_body(user: User) -> dict[str, Any]:
-    memberships = Membership.objects.filter(user=user).select_related("tenant")
     return {
         "user": {"id": user.id, "email": user.email, "is_operator": user.is_operator},
         "memberships": [
             {"tenant": tenant_name(m.tenant), "role": m.role, "barred": why_barred(m.tenant, user)}
-            for m in memberships.order_by("-tenant__is_active", "created_at", "id")
+            for m in memberships_of(user)
         ],
         "on_behalf": on_behalf_body(on_behalf_of(user)),
         "door_url": settings.DOOR_URL,

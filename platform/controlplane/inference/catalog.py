@@ -16,12 +16,14 @@ from controlplane.inference.endpoint import Call, endpoint
 from controlplane.inference.replies import json_reply
 from tenants.auth import Principal
 from tenants.models import Tenant
+from tenants.scope import tenant_scope
 from tenants.sql import run_async
 
 
 @endpoint("GET", "inference")
 async def models(call: Call) -> HttpResponseBase:
-    listed = await run_async(call.door.pool, listed_models(tenant_id=call.principal.tenant_id))
+    tenant_id = call.principal.tenant_id
+    listed = await run_async(call.door.pool, listed_models(tenant_id=tenant_id), tenant=tenant_id)
     adapters = [
         _adapter_card(found.id, found.version_id, found.owner or call.principal.tenant_slug, _seconds(found))
         for found in listed
@@ -44,10 +46,10 @@ async def get_model(call: Call, name: str) -> HttpResponseBase:
     if name == base_model():
         return json_reply(_base_card())
     tenant_id = call.principal.tenant_id
-    found = await run_async(call.door.pool, resolve_model(tenant_id=tenant_id, model=name, pick=0.0))
+    found = await run_async(call.door.pool, resolve_model(tenant_id=tenant_id, model=name, pick=0.0), tenant=tenant_id)
     if found is None or found.base_model != base_model():
         raise model_not_found(name)
-    listed = await run_async(call.door.pool, listed_models(tenant_id=tenant_id))
+    listed = await run_async(call.door.pool, listed_models(tenant_id=tenant_id), tenant=tenant_id)
     same = next((each for each in listed if each.id == name.partition("@")[0]), None)
     owner = (same and same.owner) or call.principal.tenant_slug
     return json_reply(_adapter_card(name, found.version_id, owner, _seconds(same) if same else 0))
@@ -59,8 +61,9 @@ async def delete_model(call: Call, name: str) -> HttpResponseBase:
     answered with is not deleted in passing."""
     check_allowed(call.principal, name)
     own = "/" not in name and name != base_model()
-    plan = resolve_model(tenant_id=call.principal.tenant_id, model=name, pick=0.0)
-    found = await run_async(call.door.pool, plan) if own else None
+    tenant_id = call.principal.tenant_id
+    plan = resolve_model(tenant_id=tenant_id, model=name, pick=0.0)
+    found = await run_async(call.door.pool, plan, tenant=tenant_id) if own else None
     if found is None:
         raise model_not_found(name)
     await asyncio.to_thread(_delete, call.principal, found, "@" in name)
@@ -69,11 +72,12 @@ async def delete_model(call: Call, name: str) -> HttpResponseBase:
 
 def _delete(principal: Principal, found: ResolvedAdapter, is_version: bool) -> None:
     try:
-        tenant = Tenant.objects.get(id=principal.tenant_id)
-        if is_version:
-            delete_version(tenant=tenant, actor=principal.key_id, version_id=found.version_id)
-        else:
-            delete_adapter(tenant=tenant, actor=principal.key_id, adapter_id=found.adapter_id)
+        with tenant_scope(principal.tenant_id):
+            tenant = Tenant.objects.get(id=principal.tenant_id)
+            if is_version:
+                delete_version(tenant=tenant, actor=principal.key_id, version_id=found.version_id)
+            else:
+                delete_adapter(tenant=tenant, actor=principal.key_id, adapter_id=found.adapter_id)
     finally:
         connection.close()  # this thread's own: the door pools its connections elsewhere
 

@@ -141,7 +141,7 @@ async def _pump(stream: EngineStream, order: Order, run: Run, first_index: int) 
 
 
 async def _give_back(door: Door, order: Order, run: Run, error: ApiError) -> None:
-    await run_lean(door.pool, release_hold(request_id=order.request_id))
+    await run_lean(door.pool, release_hold(request_id=order.request_id), tenant=order.account.tenant_id)
     run.break_off(error)
 
 
@@ -156,7 +156,7 @@ async def _settle_surely(door: Door, order: Order, ended: Ended) -> None:
     """A database that blinks is tried again; one that stays away leaves the request to the journal."""
     for attempt in range(SETTLE_TRIES):
         try:
-            is_ours = await run_lean(door.pool, settle_request(order.account, ended))
+            is_ours = await run_lean(door.pool, settle_request(order.account, ended), tenant=order.account.tenant_id)
         except (psycopg.OperationalError, PoolTimeout) as exc:
             log.warning("%s: not settled (try %d of %d): %s", ended.request_id, attempt + 1, SETTLE_TRIES, exc)
             await asyncio.sleep(0.2 * 2**attempt)

@@ -12,6 +12,7 @@ from controlplane.errors import Forbidden, NotAuthenticated
 from tenants.api_auth import ADDRESS_NOT_ALLOWED, address_refused
 from tenants.auth import InvalidKey, Principal, authenticate_plan
 from tenants.permissions import scopes_can
+from tenants.scope import ALL_TENANTS
 from tenants.sql import Row, run_lean
 
 Pool = AsyncConnectionPool[AsyncConnection[Row]]
@@ -40,7 +41,7 @@ class Gate:
         if known and now < known.until:
             return known.principal
         try:
-            principal = await run_lean(pool, authenticate_plan(raw))
+            principal = await run_lean(pool, authenticate_plan(raw), tenant=ALL_TENANTS)
         except InvalidKey:
             self._known.pop(name, None)
             raise _refused(

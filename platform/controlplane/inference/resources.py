@@ -18,6 +18,8 @@ from controlplane.inference.engine_client import EngineClient
 from controlplane.inference.gate import Gate, Pool
 from controlplane.quotas.services import renew_holds
 from controlplane.tracing import tracing_from_environment
+from tenants.roles import STARTUP_OPTIONS
+from tenants.scope import ALL_TENANTS
 from tenants.sql import Row, run_async
 
 log = logging.getLogger(__name__)
@@ -81,7 +83,8 @@ class Door:
             if not self.held:
                 continue
             try:
-                await run_async(self.pool, renew_holds(request_ids=sorted(self.held), ttl_seconds=self.hold_ttl))
+                renewed = renew_holds(request_ids=sorted(self.held), ttl_seconds=self.hold_ttl)
+                await run_async(self.pool, renewed, tenant=ALL_TENANTS)
             except (psycopg.OperationalError, PoolTimeout) as exc:
                 log.warning("holds not renewed, next try in %g s: %s", self.hold_ttl / 3, exc)
 
@@ -92,7 +95,7 @@ def new_door() -> Door:
     names = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
     parts = {ours: str(db[theirs]) for theirs, ours in names.items() if db.get(theirs)}
     return Door(
-        conninfo=make_conninfo(**parts, application_name="veneer-door"),
+        conninfo=make_conninfo(**parts, options=STARTUP_OPTIONS, application_name="veneer-door"),
         engine_url=settings.ENGINE_URL,
         hold_ttl=settings.HOLD_TTL_SECONDS,
         auth_seconds=settings.AUTH_CACHE_SECONDS,

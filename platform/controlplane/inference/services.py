@@ -46,7 +46,7 @@ async def _drive_all(door: Door, orders: list[Order], run: Run) -> None:
     try:
         # One hold is taken by one statement; several need a transaction around them.
         run_plan = run_lean if len(orders) == 1 else run_async
-        limits = await run_plan(door.pool, _hold_all(orders, door.hold_ttl))
+        limits = await run_plan(door.pool, _hold_all(orders, door.hold_ttl), tenant=orders[0].principal.tenant_id)
         run.admit(limits.headers())
         door.held.update(order.request_id for order in orders)
         weight, n = float(limits.weight), orders[0].sampling.n

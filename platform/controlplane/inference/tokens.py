@@ -28,7 +28,7 @@ _MOST_IDS: Final = 1_000_000
 async def tokenize(call: Call) -> HttpResponseBase:
     body = call.body()
     model, prompt = read_model(body), _read_prompt(body)
-    limits = await run_async(call.door.pool, _count_call(call, model))
+    limits = await run_async(call.door.pool, _count_call(call, model), tenant=call.principal.tenant_id)
     engine = await known_engine(call.door)
     param = "prompt" if prompt.messages is None else "messages"
     found = await ask(call.door, prompt, Prepared, {"prompt": param})
@@ -48,7 +48,7 @@ async def detokenize(call: Call) -> HttpResponseBase:
     if not isinstance(body.get("tokens"), list):
         raise wrong("tokens", body.get("tokens"), "it must be a list of token ids", "invalid_type")
     tokens = read_ids(body, "tokens", most=_MOST_IDS)
-    limits = await run_async(call.door.pool, _count_call(call, model))
+    limits = await run_async(call.door.pool, _count_call(call, model), tenant=call.principal.tenant_id)
     found = await ask(call.door, Detokenize("", tokens), Detokenized, {"prompt": "tokens"})
     return json_reply({"prompt": found.text}, headers=limits.headers())
 

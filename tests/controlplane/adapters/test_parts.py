@@ -5,6 +5,7 @@ import os
 import random
 import threading
 from collections.abc import Callable
+from contextvars import copy_context
 from io import BytesIO
 from typing import Any
 
@@ -292,7 +293,7 @@ def run_together(*jobs: Callable[[], Any]) -> list[Any]:
         finally:
             connection.close()
 
-    threads = [threading.Thread(target=run, args=(index,)) for index in range(len(jobs))]
+    threads = [threading.Thread(target=copy_context().run, args=(run, index)) for index in range(len(jobs))]
     for thread in threads:
         thread.start()
     for thread in threads:

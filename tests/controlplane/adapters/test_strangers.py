@@ -5,7 +5,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from controlplane.adapters.models import Adapter, AdapterVersion
 from controlplane.adapters.queries import listed_models, resolve_model
-from tenants.scope import ScopeMissing
+from tenants.scope import ScopeMissing, tenant_scope
 from tenants.sql import run_sync
 from tests.controlplane.adapters.conftest import start, upload
 from tests.controlplane.adapters.peft_folder import peft_folder
@@ -54,7 +54,7 @@ def test_the_door_resolves_only_the_tenants_own(owner: Api, cast: Cast) -> None:
 def test_a_query_without_a_scope_fails_rather_than_leaks(owner: Api, cast: Cast) -> None:
     upload(owner, "pirate")
     for model in (Adapter, AdapterVersion):
-        with pytest.raises(ScopeMissing):
+        with tenant_scope(None), pytest.raises(ScopeMissing):
             list(model.objects.all())
 
 

@@ -26,7 +26,7 @@ from tenants.ids import new_id
 from tenants.scope import tenant_scope
 from tenants.sql import run_sync
 from tests.controlplane.conftest import Api, Cast
-from tests.controlplane.money import AT, BASE, Customer, D, customer_named, everything, side_by_side
+from tests.controlplane.money import AT, BASE, Customer, D, another_key, customer_named, everything, side_by_side
 
 SECOND = timedelta(seconds=1)
 
@@ -292,6 +292,7 @@ def mine(cast: Cast) -> Invoice:
 def customer_named_like(cast: Cast) -> Customer:
     found = customer_named("other")
     found.tenant = cast.acme
+    found.key = another_key(found)
     return found
 
 

@@ -111,14 +111,18 @@ def test_a_transaction_that_does_not_balance_cannot_be_committed(acme: Customer)
             LedgerTransaction._base_manager.create(id=f"grant:{amounts}", tenant=acme.tenant, kind="grant")
             account, _ = LedgerAccount.objects.get_or_create(id="platform:promo", kind="promo")
             for amount in amounts:
-                LedgerEntry.objects.create(transaction_id=f"grant:{amounts}", account=account, amount=D(amount))
+                LedgerEntry.objects.create(
+                    tenant=acme.tenant, transaction_id=f"grant:{amounts}", account=account, amount=D(amount)
+                )
 
     book("1", "-0.5", "-0.5")
     for amounts in (("1", "-0.999999999999"), ("1",), ("0",), ()):
         with pytest.raises(IntegrityError, match="not to 0"):
             book(*amounts)
     with pytest.raises(IntegrityError, match="not to 0"):
-        LedgerEntry.objects.create(transaction_id="grant:('1', '-0.5', '-0.5')", account_id="platform:promo", amount=1)
+        LedgerEntry.objects.create(
+            tenant=acme.tenant, transaction_id="grant:('1', '-0.5', '-0.5')", account_id="platform:promo", amount=1
+        )
     assert LedgerTransaction._base_manager.count() == 1
 
 
@@ -169,8 +173,10 @@ def _first_column(table: str) -> str:
 async def test_the_door_and_the_workers_book_the_same() -> None:
     customers = [await sync_to_async(customer_named)(name) for name in ("sync", "async")]
     answers, ledgers = [], []
-    async with AsyncConnectionPool(database_url(), min_size=1, max_size=2, kwargs={"row_factory": dict_row}) as pool:
-        for customer, run in zip(customers, (sync_to_async(run_sync), lambda plan: run_async(pool, plan)), strict=True):
+    settings = {"row_factory": dict_row, "autocommit": True}
+    async with AsyncConnectionPool(database_url(), min_size=1, max_size=2, kwargs=settings) as pool:
+        runs = (sync_to_async(run_sync), lambda plan: run_async(pool, plan, tenant=customers[1].tenant.id))
+        for customer, run in zip(customers, runs, strict=True):
             name = customer.tenant.slug
             price = await run(price_for(tenant_id=customer.tenant.id, base_model=BASE, adapter_id="adp_1"))
             answers.append(

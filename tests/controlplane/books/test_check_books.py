@@ -18,6 +18,7 @@ from controlplane.billing.services import record_usage
 from controlplane.billing.statements import close_period
 from controlplane.inference.books import Report, check_books
 from controlplane.quotas.models import Hold
+from tenants.postgres.base import as_owner
 from tenants.sql import run_sync
 from tests.controlplane.books.journal import HOLD, write
 from tests.controlplane.fake_engine import FakeEngine
@@ -99,11 +100,11 @@ def test_an_engine_that_is_away_is_a_failure(busy: Customer, engine: FakeEngine)
 
 @contextmanager
 def _tampering(table: str):
-    """What no program can do: the triggers are off."""
-    with connection.cursor() as cursor:
-        cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+    """What no program can do: the owner has turned triggers and foreign keys off."""
+    with as_owner("default"), connection.cursor() as cursor:
+        cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER ALL")
         yield cursor
-        cursor.execute(f"ALTER TABLE {table} ENABLE TRIGGER USER")
+        cursor.execute(f"ALTER TABLE {table} ENABLE TRIGGER ALL")
 
 
 QUOTAS = "each quota's spent, held, running and tokens of the day are the sums of its holds"

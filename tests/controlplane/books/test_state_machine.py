@@ -27,6 +27,7 @@ from controlplane.quotas.models import Hold
 from controlplane.quotas.services import expire_holds, release_hold
 from tenants.ids import new_id
 from tenants.models import ApiKey
+from tenants.postgres.base import as_owner
 from tenants.sql import Plan, run_sync
 from tests.controlplane.money import BASE, Customer, D, Settlement, another_key, customer_named, everything, settle_hold
 
@@ -57,7 +58,10 @@ class Books(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        with connection.cursor() as cursor:  # so that what one run broke is not found again by the next
+        with (
+            as_owner("default"),
+            connection.cursor() as cursor,
+        ):  # so that what one run broke is not found again by the next
             cursor.execute(
                 "TRUNCATE quotas_hold, quotas_quota, billing_discrepancy, billing_enginerecord, billing_grant,"
                 " billing_ledgeraccount, billing_ledgertransaction, billing_price, billing_statement,"

@@ -100,7 +100,7 @@ def test_the_clients_request_id_is_not_ours(http: httpx.Client) -> None:
 async def test_the_gate_remembers_for_its_time_only_and_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, now = [], [100.0]
 
-    async def find(_pool: object, plan: object) -> str:
+    async def find(_pool: object, plan: object, *, tenant: str) -> str:
         asked.append(plan)
         plan.close()
         if is_revoked:

@@ -200,8 +200,10 @@ async def test_the_door_and_the_workers_get_the_same() -> None:
     """Each step once through Django and once through psycopg's pool; rows and answers must be equal."""
     customers = [await sync_to_async(customer_named)(name) for name in ("sync", "async")]
     answers = []
-    async with AsyncConnectionPool(database_url(), min_size=1, max_size=2, kwargs={"row_factory": dict_row}) as pool:
-        for customer, run in zip(customers, (sync_to_async(run_sync), lambda plan: run_async(pool, plan)), strict=True):
+    settings = {"row_factory": dict_row, "autocommit": True}
+    async with AsyncConnectionPool(database_url(), min_size=1, max_size=2, kwargs=settings) as pool:
+        runs = (sync_to_async(run_sync), lambda plan: run_async(pool, plan, tenant=customers[1].tenant.id))
+        for customer, run in zip(customers, runs, strict=True):
             name = customer.tenant.slug
             await sync_to_async(customer.limit)({"budget": D(1), "requests_per_minute": 60, "tokens_per_minute": 600})
             found = [

@@ -37,7 +37,7 @@ def passed(me, name, tenant, key):
     for n in range(each):
         try:
             run_sync(reserve(request_id=f"{name} {me} {n}", tenant_id=tenant, key_id=key, tokens=10,
-                             amount=Decimal("0.25"), ttl_seconds=60))
+                             amount=Decimal("0.25"), ttl_seconds=60), tenant=tenant)
             count += 1
         except ApiError as error:
             assert error.status in (402, 429), error

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from decimal import Decimal
+from typing import Any
 
 import psycopg
 
@@ -10,6 +11,7 @@ from controlplane.embedded.client import Client
 from controlplane.embedded.demo.stack import DemoStack
 from controlplane.embedded.demo.steps import DemoFailed, expect
 from controlplane.inference.engine_sync import EngineCalls
+from tenants.roles import OPERATOR
 
 QUIET_SECONDS = 150.0
 ANSWER_SECONDS = 10.0
@@ -42,7 +44,7 @@ def check_books(stack: DemoStack) -> str:
 def check_journal(stack: DemoStack) -> int:
     """Read both sides ourselves and compare them as sets of lines. Returns how many there are."""
     journal = sorted(_lines(str(stack.facts()["VENEER_ENGINE_URL"])))
-    with psycopg.connect(str(stack.facts()["DATABASE_URL"])) as conn:
+    with _as_operator(stack) as conn:
         rows = conn.execute(
             "SELECT request_id, prompt_tokens, cached_tokens, completion_tokens, device_ns FROM billing_usageevent"
         ).fetchall()
@@ -57,9 +59,13 @@ def check_journal(stack: DemoStack) -> int:
 
 
 def open_holds(stack: DemoStack) -> int:
-    with psycopg.connect(str(stack.facts()["DATABASE_URL"])) as conn:
+    with _as_operator(stack) as conn:
         found = conn.execute("SELECT count(*) FROM quotas_hold WHERE state = 'open'").fetchone()
     return int(found[0]) if found else 0
+
+
+def _as_operator(stack: DemoStack) -> "psycopg.Connection[tuple[Any, ...]]":
+    return psycopg.connect(str(stack.facts()["DATABASE_URL"]), options=f"-c role={OPERATOR}")
 
 
 def _lines(url: str) -> Iterator[Line]:

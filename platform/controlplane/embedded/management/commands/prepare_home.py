@@ -10,6 +10,7 @@ from django.core.management.base import BaseCommand
 from controlplane.embedded.credentials import Credentials
 from controlplane.embedded.home import Home
 from controlplane.embedded.seed import DEMO_TENANTS, seed_operator, seed_price, seed_tenant
+from tenants.scope import ALL_TENANTS, tenant_scope
 
 
 class Command(BaseCommand):
@@ -19,6 +20,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--demo-data", action="store_true")
 
+    @tenant_scope(ALL_TENANTS)
     def handle(self, *args: Any, **options: Any) -> None:
         call_command("migrate", interactive=False, verbosity=1)
         credentials = Credentials(Home(settings.HOME).secrets)
