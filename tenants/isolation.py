@@ -163,7 +163,8 @@ def _set_policies(cursor: CursorWrapper, table: str, wanted: dict[str, str]) -> 
 
 
 def _tie_tenants(cursor: CursorWrapper, model: Model) -> None:
-    """Where both sides of a foreign key have a tenant, it is the same one: held by the database."""
+    """Where both sides of a foreign key have a tenant, it is the same one: held by the database. The key of one column
+    that Django made is implied then, and would only be checked twice."""
     table = model._meta.db_table
     for key, parent in _tied(model):
         unique = truncate_name(f"{parent}_id_in_tenant", _LONGEST_NAME)
@@ -173,6 +174,8 @@ def _tie_tenants(cursor: CursorWrapper, model: Model) -> None:
             "DEFERRABLE INITIALLY DEFERRED"
         )
         _add_constraint(cursor, table, truncate_name(f"{table}_{key.column}_same_tenant", _LONGEST_NAME), text)
+        if not key.null:
+            _drop_implied(cursor, table, key.column)
 
 
 def _tied(model: Model) -> Iterator[tuple[Column, str]]:
@@ -190,6 +193,16 @@ def _add_constraint(cursor: CursorWrapper, table: str, name: str, text: str) -> 
     cursor.execute("SELECT 1 FROM pg_constraint WHERE conname = %s AND conrelid = %s::regclass", [name, table])
     if cursor.fetchone() is None:
         cursor.execute(f"ALTER TABLE {table} ADD CONSTRAINT {name} {text}")
+
+
+def _drop_implied(cursor: CursorWrapper, table: str, column: str) -> None:
+    cursor.execute(
+        "SELECT conname FROM pg_constraint JOIN pg_attribute ON attrelid = conrelid AND ARRAY[attnum] = conkey "
+        "WHERE contype = 'f' AND conrelid = %s::regclass AND attname = %s",
+        [table, column],
+    )
+    for (name,) in cursor.fetchall():
+        cursor.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
 
 
 def _let_deferred_triggers_see(cursor: CursorWrapper) -> None:

@@ -24,10 +24,11 @@ SELECT table_name, column_name, data_type, is_nullable = 'YES' OR column_default
 FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
 WHERE table_schema = 'public' AND table_type = 'BASE TABLE' ORDER BY table_name, ordinal_position
 """
+# Of a key that compares tenants, the second column references the row.
 _KEYS = """
 SELECT conrelid::regclass::text, attname, confrelid::regclass::text FROM pg_constraint
-JOIN pg_attribute ON attrelid = conrelid AND attnum = conkey[1]
-WHERE contype = 'f' AND array_length(conkey, 1) = 1 AND connamespace = 'public'::regnamespace
+JOIN pg_attribute ON attrelid = conrelid AND attnum = conkey[array_length(conkey, 1)]
+WHERE contype = 'f' AND connamespace = 'public'::regnamespace
 """
 _PRIMARY = """
 SELECT conrelid::regclass::text, attname FROM pg_constraint
@@ -65,7 +66,8 @@ class Rows:
         return self.value(table, column, tenant)
 
     def value(self, table: str, column: str, tenant: str) -> Any:
-        if (parent := self.keys.get((table, column))) == "tenants_tenant" or (table, column) == ("tenants_tenant", "id"):
+        parent = "tenants_tenant" if column == "tenant_id" else self.keys.get((table, column))
+        if parent == "tenants_tenant" or (table, column) == ("tenants_tenant", "id"):
             return tenant
         if parent:
             return self.identity(parent, tenant)
@@ -126,6 +128,8 @@ def _insert(conn: "psycopg.Connection[Any]", table: str, row: dict[str, Any]) ->
     columns = sql.SQL(", ").join(map(sql.Identifier, row))
     marks = sql.SQL(", ").join(sql.Placeholder() * len(row))
     conn.execute(
-        sql.SQL("INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE VALUES ({})").format(sql.Identifier(table), columns, marks),
+        sql.SQL("INSERT INTO {} ({}) OVERRIDING SYSTEM VALUE VALUES ({})").format(
+            sql.Identifier(table), columns, marks
+        ),
         list(row.values()),
     )

@@ -131,7 +131,7 @@ def test_the_roles_own_nothing_and_bypass_nothing() -> None:
 
 
 def test_foreign_keys_hold_tenants_together(rows: Rows) -> None:
-    """Every foreign key between two tables that both have a tenant has a second one that compares the tenants."""
+    """Every foreign key between two tables that both have a tenant compares the tenants, too."""
     found = rows.conn.execute(
         "SELECT conrelid::regclass::text, a.attname FROM pg_constraint JOIN pg_attribute a ON attrelid = conrelid "
         "AND attnum = conkey[2] WHERE contype = 'f' AND array_length(conkey, 1) = 2 AND conname LIKE '%same_tenant'"
