@@ -1,4 +1,4 @@
-import { Alert, Anchor, Stack, Text, Title } from "@mantine/core";
+import { Anchor, Card, Group, Stack, Text, ThemeIcon, Title } from "@mantine/core";
 import { IconAlertTriangle } from "@tabler/icons-react";
 import { Link } from "react-router";
 import { useAttention } from "./queries";
@@ -16,17 +16,19 @@ export function Attention() {
         </Text>
       )}
       {matters.map(({ text, to }) => (
-        <Alert
-          key={text}
-          color="yellow"
-          icon={<IconAlertTriangle aria-hidden />}
-          title={text}
-          variant="light"
-        >
-          <Anchor component={Link} to={to} size="sm">
-            Look at it
-          </Anchor>
-        </Alert>
+        <Card key={text} withBorder padding="sm">
+          <Group gap="sm" wrap="nowrap">
+            <ThemeIcon variant="light" color="yellow" radius="xl">
+              <IconAlertTriangle size={16} aria-hidden />
+            </ThemeIcon>
+            <Text size="sm" flex={1}>
+              {text}
+            </Text>
+            <Anchor component={Link} to={to} size="sm">
+              Look at it
+            </Anchor>
+          </Group>
+        </Card>
       ))}
     </Stack>
   );
