@@ -38,7 +38,11 @@ DECLARE
 BEGIN
     FOREACH wanted IN ARRAY ARRAY['veneer_app', 'veneer_operator'] LOOP
         IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = wanted) THEN
-            EXECUTE format('CREATE ROLE %I NOLOGIN', wanted);
+            BEGIN
+                EXECUTE format('CREATE ROLE %I NOLOGIN', wanted);
+            EXCEPTION WHEN duplicate_object OR unique_violation THEN
+                NULL;  -- another database of this server is being migrated, too
+            END;
         END IF;
         IF EXISTS (SELECT 1 FROM pg_roles WHERE rolname = wanted AND (rolsuper OR rolbypassrls)) THEN
             RAISE EXCEPTION 'role % bypasses row-level security: ALTER ROLE % NOSUPERUSER NOBYPASSRLS', wanted, wanted;
@@ -48,8 +52,6 @@ BEGIN
         END IF;
     END LOOP;
 EXCEPTION
-    WHEN duplicate_object OR unique_violation THEN
-        NULL;  -- another database of this server is being migrated, too
     WHEN insufficient_privilege THEN
         RAISE EXCEPTION '% may not make the roles veneer_app and veneer_operator, or is no member of them. '
             'As a superuser: CREATE ROLE veneer_app; CREATE ROLE veneer_operator; '

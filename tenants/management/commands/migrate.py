@@ -4,8 +4,9 @@ tenant's rows are put under row-level security, and the application's login may 
 from typing import Any
 
 from django.conf import settings
+from django.core.management.base import CommandError
 from django.core.management.commands import migrate
-from django.db import connections, transaction
+from django.db import DatabaseError, connections, transaction
 
 from tenants.isolation import protect
 from tenants.postgres.base import as_owner
@@ -13,17 +14,28 @@ from tenants.roles import CREATE, ROLES
 
 
 class Command(migrate.Command):
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """The checks before it ask the database, too, which may not know the application's roles yet."""
+        with as_owner(options["database"]):
+            return super().execute(*args, **options)
+
     def handle(self, *args: Any, **options: Any) -> None:
-        alias = options["database"]
-        with as_owner(alias):
-            if not (options["plan"] or options["check_unapplied"]):
-                with connections[alias].cursor() as cursor:
-                    cursor.execute(CREATE)
-            super().handle(*args, **options)
-            if not (options["plan"] or options["check_unapplied"]):
-                with transaction.atomic(using=alias), connections[alias].cursor() as cursor:
-                    protect(cursor, settings.BEYOND_ITS_OWN)
-                    _let_in(cursor, str(settings.DATABASES[alias]["USER"]))
+        alias, only_looks = options["database"], options["plan"] or options["check_unapplied"]
+        if not only_looks:
+            _make_roles(alias)
+        super().handle(*args, **options)
+        if not only_looks:
+            with transaction.atomic(using=alias), connections[alias].cursor() as cursor:
+                protect(cursor, settings.BEYOND_ITS_OWN)
+                _let_in(cursor, str(settings.DATABASES[alias]["USER"]))
+
+
+def _make_roles(alias: str) -> None:
+    try:
+        with connections[alias].cursor() as cursor:
+            cursor.execute(CREATE)
+    except DatabaseError as exc:
+        raise CommandError(str(exc).splitlines()[0]) from exc
 
 
 def _let_in(cursor: Any, login: str) -> None:
