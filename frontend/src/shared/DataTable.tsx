@@ -1,0 +1,67 @@
+import { Card, Table, VisuallyHidden } from "@mantine/core";
+import type { ReactNode } from "react";
+
+export interface Column {
+  label: string;
+  /** Numbers stand under each other. */
+  right?: boolean;
+  /** For screen readers only: what the buttons of a row need no heading for. */
+  hidden?: boolean;
+}
+
+export const ACTIONS: Column = { label: "Actions", hidden: true };
+
+interface Props {
+  columns: (string | Column)[];
+  /** Pixels; on a narrower screen the table scrolls sideways, the page does not. */
+  minWidth: number;
+  /** `Table.Tr`, one per row. */
+  children: ReactNode;
+  /** `Table.Tr` under the rows, for sums. */
+  foot?: ReactNode;
+  /** In a card of its caller's, rather than one of its own. */
+  bare?: boolean;
+  dense?: boolean;
+  /** Without room at the left and right, for a table in a padded card. */
+  flush?: boolean;
+}
+
+/** The frame of every table: its card, its head, and its way to be wider than a phone. */
+export function DataTable({ columns, minWidth, children, foot, bare, dense, flush }: Props) {
+  const table = (
+    <Table.ScrollContainer minWidth={minWidth}>
+      <Table
+        verticalSpacing={dense ? "xs" : "sm"}
+        horizontalSpacing={flush ? undefined : "md"}
+        fz="sm"
+      >
+        <Table.Thead>
+          <Table.Tr>
+            {columns.map((column) => (
+              <Head
+                key={typeof column === "string" ? column : column.label}
+                column={typeof column === "string" ? { label: column } : column}
+              />
+            ))}
+          </Table.Tr>
+        </Table.Thead>
+        <Table.Tbody>{children}</Table.Tbody>
+        {foot && <Table.Tfoot>{foot}</Table.Tfoot>}
+      </Table>
+    </Table.ScrollContainer>
+  );
+  if (bare) return table;
+  return (
+    <Card withBorder padding={0}>
+      {table}
+    </Card>
+  );
+}
+
+function Head({ column }: { column: Column }) {
+  return (
+    <Table.Th ta={column.right ? "right" : undefined}>
+      {column.hidden ? <VisuallyHidden>{column.label}</VisuallyHidden> : column.label}
+    </Table.Th>
+  );
+}
