@@ -1,5 +1,6 @@
 import { Modal, Stack, Table, Text } from "@mantine/core";
 import type { FullInvoice, Invoice } from "../api/types";
+import { type Column, DataTable } from "../shared/DataTable";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
 import { formatMoney } from "../shared/money";
@@ -45,43 +46,34 @@ function Content({ id }: { id: string }) {
   );
 }
 
+const LINE_COLUMNS: (string | Column)[] = [
+  "Line",
+  ...["Requests", "Input", "Cached", "Output", "Amount"].map((label) => ({ label, right: true })),
+];
+
 function Lines({ invoice }: { invoice: FullInvoice }) {
   return (
-    <Table.ScrollContainer minWidth={600}>
-      <Table fz="sm">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Line</Table.Th>
-            <Table.Th ta="right">Requests</Table.Th>
-            <Table.Th ta="right">Input</Table.Th>
-            <Table.Th ta="right">Cached</Table.Th>
-            <Table.Th ta="right">Output</Table.Th>
-            <Table.Th ta="right">Amount</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {invoice.lines.map((line) => (
-            <Table.Tr key={`${line.kind} ${line.label} ${line.price_id}`}>
-              <Table.Td>{line.label}</Table.Td>
-              {[line.requests, line.prompt_tokens, line.cached_tokens, line.completion_tokens].map(
-                (count, column) => (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: the columns never move
-                  <Table.Td key={column} ta="right" className="figures">
-                    {formatCount(count)}
-                  </Table.Td>
-                ),
-              )}
-              <Table.Td ta="right" className="figures">
-                {formatMoney(line.amount)}
+    <DataTable columns={LINE_COLUMNS} minWidth={600} bare dense flush>
+      {invoice.lines.map((line) => (
+        <Table.Tr key={`${line.kind} ${line.label} ${line.price_id}`}>
+          <Table.Td>{line.label}</Table.Td>
+          {[line.requests, line.prompt_tokens, line.cached_tokens, line.completion_tokens].map(
+            (count, column) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: the columns never move
+              <Table.Td key={column} ta="right" className="figures">
+                {formatCount(count)}
               </Table.Td>
-            </Table.Tr>
-          ))}
-          <Sum label="Subtotal" value={invoice.subtotal} />
-          <Sum label={`${invoice.tax_name || "Tax"} ${invoice.tax_rate} %`} value={invoice.tax} />
-          <Sum label="Total" value={invoice.total} />
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+            ),
+          )}
+          <Table.Td ta="right" className="figures">
+            {formatMoney(line.amount)}
+          </Table.Td>
+        </Table.Tr>
+      ))}
+      <Sum label="Subtotal" value={invoice.subtotal} />
+      <Sum label={`${invoice.tax_name || "Tax"} ${invoice.tax_rate} %`} value={invoice.tax} />
+      <Sum label="Total" value={invoice.total} />
+    </DataTable>
   );
 }
 

@@ -1,8 +1,9 @@
-import { Badge, Button, Card, Group, Table, VisuallyHidden } from "@mantine/core";
+import { Badge, Button, Group, Table } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconDownload } from "@tabler/icons-react";
 import type { Invoice } from "../api/types";
 import { notifyFailed } from "../shared/confirm";
+import { ACTIONS, type Column, DataTable } from "../shared/DataTable";
 import { formatMoney } from "../shared/money";
 import { formatDate } from "../shared/time";
 import { InvoiceModal } from "./InvoiceModal";
@@ -10,32 +11,23 @@ import { useInvoicePdf } from "./queries";
 
 const COLORS: Record<Invoice["state"], string> = { open: "veneer", overdue: "red", paid: "gray" };
 
+const COLUMNS: (string | Column)[] = [
+  "Number",
+  "Period",
+  { label: "Total", right: true },
+  { label: "Open", right: true },
+  "Due",
+  "State",
+  ACTIONS,
+];
+
 export function InvoiceTable({ invoices }: { invoices: Invoice[] }) {
   return (
-    <Card withBorder padding={0}>
-      <Table.ScrollContainer minWidth={760}>
-        <Table verticalSpacing="sm" horizontalSpacing="md" fz="sm">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Number</Table.Th>
-              <Table.Th>Period</Table.Th>
-              <Table.Th ta="right">Total</Table.Th>
-              <Table.Th ta="right">Open</Table.Th>
-              <Table.Th>Due</Table.Th>
-              <Table.Th>State</Table.Th>
-              <Table.Th>
-                <VisuallyHidden>Actions</VisuallyHidden>
-              </Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {invoices.map((invoice) => (
-              <InvoiceRow key={invoice.id} invoice={invoice} />
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
-    </Card>
+    <DataTable columns={COLUMNS} minWidth={760}>
+      {invoices.map((invoice) => (
+        <InvoiceRow key={invoice.id} invoice={invoice} />
+      ))}
+    </DataTable>
   );
 }
 

@@ -1,35 +1,20 @@
-import { Badge, Button, Card, Code, Table, Text, VisuallyHidden } from "@mantine/core";
+import { Badge, Button, Code, Table, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import type { Discrepancy } from "../api/types";
 import { detailWords } from "../audit/words";
+import { ACTIONS, DataTable } from "../shared/DataTable";
 import { formatDateTime } from "../shared/time";
 import { ResolveModal } from "./ResolveModal";
 
+const COLUMNS = ["Opened", "What", "About", "Found", "Outcome", ACTIONS];
+
 export function DiscrepancyTable({ rows }: { rows: Discrepancy[] }) {
   return (
-    <Card withBorder padding={0}>
-      <Table.ScrollContainer minWidth={820}>
-        <Table verticalSpacing="sm" horizontalSpacing="md" fz="sm">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Opened</Table.Th>
-              <Table.Th>What</Table.Th>
-              <Table.Th>About</Table.Th>
-              <Table.Th>Found</Table.Th>
-              <Table.Th>Outcome</Table.Th>
-              <Table.Th>
-                <VisuallyHidden>Actions</VisuallyHidden>
-              </Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {rows.map((row) => (
-              <Row key={row.id} row={row} />
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
-    </Card>
+    <DataTable columns={COLUMNS} minWidth={820}>
+      {rows.map((row) => (
+        <Row key={row.id} row={row} />
+      ))}
+    </DataTable>
   );
 }
 

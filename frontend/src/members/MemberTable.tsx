@@ -1,34 +1,19 @@
-import { Badge, Button, Card, Group, Select, Table, Text, VisuallyHidden } from "@mantine/core";
+import { Badge, Button, Group, Select, Table, Text } from "@mantine/core";
 import type { Member, OwnRole, Role } from "../api/types";
 import { useTenant } from "../session/context";
 import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { ACTIONS, DataTable } from "../shared/DataTable";
 import { formatDate } from "../shared/time";
 import { useChangeRole, useRemoveMember } from "./queries";
 import { grantable, mayChange, ROLES } from "./roles";
 
 export function MemberTable({ members }: { members: Member[] }) {
   return (
-    <Card withBorder padding={0}>
-      <Table.ScrollContainer minWidth={640}>
-        <Table verticalSpacing="sm" horizontalSpacing="md" fz="sm">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Person</Table.Th>
-              <Table.Th>Role</Table.Th>
-              <Table.Th>Member since</Table.Th>
-              <Table.Th>
-                <VisuallyHidden>Actions</VisuallyHidden>
-              </Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {members.map((member) => (
-              <MemberRow key={member.id} member={member} />
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
-    </Card>
+    <DataTable columns={["Person", "Role", "Member since", ACTIONS]} minWidth={640}>
+      {members.map((member) => (
+        <MemberRow key={member.id} member={member} />
+      ))}
+    </DataTable>
   );
 }
 

@@ -1,7 +1,8 @@
-import { Badge, Button, Card, Group, Table, Text, VisuallyHidden } from "@mantine/core";
+import { Badge, Button, Group, Table, Text } from "@mantine/core";
 import type { Person } from "../api/types";
 import { useWorkspace } from "../session/context";
 import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { ACTIONS, DataTable } from "../shared/DataTable";
 import { formatDate } from "../shared/time";
 import { ForgetFactorsButton } from "./ForgetFactorsButton";
 import { useSetActive } from "./people";
@@ -9,27 +10,11 @@ import { ResetLinkButton } from "./ResetLinkButton";
 
 export function PeopleTable({ people }: { people: Person[] }) {
   return (
-    <Card withBorder padding={0}>
-      <Table.ScrollContainer minWidth={700}>
-        <Table verticalSpacing="sm" horizontalSpacing="md" fz="sm">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Person</Table.Th>
-              <Table.Th>Tenants</Table.Th>
-              <Table.Th>Since</Table.Th>
-              <Table.Th>
-                <VisuallyHidden>Actions</VisuallyHidden>
-              </Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {people.map((person) => (
-              <PersonRow key={person.id} person={person} />
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
-    </Card>
+    <DataTable columns={["Person", "Tenants", "Since", ACTIONS]} minWidth={700}>
+      {people.map((person) => (
+        <PersonRow key={person.id} person={person} />
+      ))}
+    </DataTable>
   );
 }
 

@@ -1,12 +1,22 @@
 import { Button, Card, Group, Table, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import type { Price, Tenant } from "../api/types";
+import { type Column, DataTable } from "../shared/DataTable";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
 import { formatMoney } from "../shared/money";
 import { formatDateTime } from "../shared/time";
 import { PriceModal } from "./PriceModal";
 import { usePrices, useTenants } from "./queries";
+
+const COLUMNS: (string | Column)[] = [
+  "Base model",
+  "For",
+  { label: "Input", right: true },
+  { label: "Cached input", right: true },
+  { label: "Output", right: true },
+  "Since",
+];
 
 /** Prices in force and to come; past ones stay pinned to the usage they priced. */
 export function PricesCard() {
@@ -47,31 +57,17 @@ function scopeOf(price: Price, tenants: Tenant[]): string {
 
 function PriceTable({ prices, tenants }: { prices: Price[]; tenants: Tenant[] }) {
   return (
-    <Table.ScrollContainer minWidth={680}>
-      <Table verticalSpacing="sm" horizontalSpacing="md" fz="sm">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Base model</Table.Th>
-            <Table.Th>For</Table.Th>
-            <Table.Th ta="right">Input</Table.Th>
-            <Table.Th ta="right">Cached input</Table.Th>
-            <Table.Th ta="right">Output</Table.Th>
-            <Table.Th>Since</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {prices.map((price) => (
-            <Table.Tr key={price.id}>
-              <Table.Td>{price.base_model}</Table.Td>
-              <Table.Td>{scopeOf(price, tenants)}</Table.Td>
-              <Table.Td ta="right">{formatMoney(price.input)}</Table.Td>
-              <Table.Td ta="right">{formatMoney(price.cached_input)}</Table.Td>
-              <Table.Td ta="right">{formatMoney(price.output)}</Table.Td>
-              <Table.Td>{formatDateTime(price.effective_from)}</Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+    <DataTable columns={COLUMNS} minWidth={680} bare>
+      {prices.map((price) => (
+        <Table.Tr key={price.id}>
+          <Table.Td>{price.base_model}</Table.Td>
+          <Table.Td>{scopeOf(price, tenants)}</Table.Td>
+          <Table.Td ta="right">{formatMoney(price.input)}</Table.Td>
+          <Table.Td ta="right">{formatMoney(price.cached_input)}</Table.Td>
+          <Table.Td ta="right">{formatMoney(price.output)}</Table.Td>
+          <Table.Td>{formatDateTime(price.effective_from)}</Table.Td>
+        </Table.Tr>
+      ))}
+    </DataTable>
   );
 }

@@ -1,33 +1,27 @@
-import { Badge, Button, Card, Code, Group, Table, Text } from "@mantine/core";
+import { Badge, Button, Code, Group, Table, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import type { Tenant } from "../api/types";
+import { type Column, DataTable } from "../shared/DataTable";
 import { formatDate } from "../shared/time";
 import { GrantModal } from "./GrantModal";
 import { LimitsModal } from "./LimitsModal";
 import { ActForButton, SuspendButton } from "./TenantControls";
 
+const COLUMNS: (string | Column)[] = [
+  "Tenant",
+  "Short name",
+  "State",
+  "Created",
+  { label: "Actions", right: true },
+];
+
 export function TenantTable({ tenants }: { tenants: Tenant[] }) {
   return (
-    <Card withBorder padding={0}>
-      <Table.ScrollContainer minWidth={620}>
-        <Table verticalSpacing="sm" horizontalSpacing="md" fz="sm">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Tenant</Table.Th>
-              <Table.Th>Short name</Table.Th>
-              <Table.Th>State</Table.Th>
-              <Table.Th>Created</Table.Th>
-              <Table.Th ta="right">Actions</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {tenants.map((tenant) => (
-              <TenantRow key={tenant.id} tenant={tenant} />
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
-    </Card>
+    <DataTable columns={COLUMNS} minWidth={620}>
+      {tenants.map((tenant) => (
+        <TenantRow key={tenant.id} tenant={tenant} />
+      ))}
+    </DataTable>
   );
 }
 

@@ -1,6 +1,7 @@
-import { Badge, Button, Group, Table, Text, VisuallyHidden } from "@mantine/core";
+import { Badge, Button, Group, Table, Text } from "@mantine/core";
 import type { OpenSession } from "../api/types";
 import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { ACTIONS, DataTable } from "../shared/DataTable";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
 import { formatAgo, formatDateTime } from "../shared/time";
@@ -29,45 +30,32 @@ export function SessionsSection() {
   );
 }
 
+const COLUMNS = ["Device", "Address", "Signed in", "Last seen", ACTIONS];
+
 function SessionTable({ sessions }: { sessions: OpenSession[] }) {
   return (
-    <Table.ScrollContainer minWidth={600}>
-      <Table verticalSpacing="sm" fz="sm">
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Device</Table.Th>
-            <Table.Th>Address</Table.Th>
-            <Table.Th>Signed in</Table.Th>
-            <Table.Th>Last seen</Table.Th>
-            <Table.Th>
-              <VisuallyHidden>Actions</VisuallyHidden>
-            </Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {sessions.map((session) => (
-            <Table.Tr key={session.id}>
-              <Table.Td>
-                <Group gap="xs">
-                  <Text size="sm" fw={600}>
-                    {session.device}
-                  </Text>
-                  {session.is_this && (
-                    <Badge variant="default" tt="none" size="sm">
-                      this one
-                    </Badge>
-                  )}
-                </Group>
-              </Table.Td>
-              <Table.Td>{session.address}</Table.Td>
-              <Table.Td>{formatDateTime(session.created_at)}</Table.Td>
-              <Table.Td>{session.seen_at && formatAgo(session.seen_at)}</Table.Td>
-              <Table.Td ta="right">{!session.is_this && <EndButton session={session} />}</Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+    <DataTable columns={COLUMNS} minWidth={600} bare flush>
+      {sessions.map((session) => (
+        <Table.Tr key={session.id}>
+          <Table.Td>
+            <Group gap="xs">
+              <Text size="sm" fw={600}>
+                {session.device}
+              </Text>
+              {session.is_this && (
+                <Badge variant="default" tt="none" size="sm">
+                  this one
+                </Badge>
+              )}
+            </Group>
+          </Table.Td>
+          <Table.Td>{session.address}</Table.Td>
+          <Table.Td>{formatDateTime(session.created_at)}</Table.Td>
+          <Table.Td>{session.seen_at && formatAgo(session.seen_at)}</Table.Td>
+          <Table.Td ta="right">{!session.is_this && <EndButton session={session} />}</Table.Td>
+        </Table.Tr>
+      ))}
+    </DataTable>
   );
 }
 
