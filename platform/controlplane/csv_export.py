@@ -45,8 +45,12 @@ def cell(value: Any) -> str:
 
 
 def csv_response(name: str, lines: Iterable[str]) -> StreamingHttpResponse:
-    """The lines are read after the view has returned: in the tenant scope that it had."""
-    response = StreamingHttpResponse(_in_context(copy_context(), iter(lines)), content_type="text/csv; charset=utf-8")
+    return streamed(name, lines, "text/csv; charset=utf-8")
+
+
+def streamed(name: str, lines: Iterable[str], content_type: str) -> StreamingHttpResponse:
+    """A file to be saved. The lines are read after the view has returned: in the tenant scope that it had."""
+    response = StreamingHttpResponse(_in_context(copy_context(), iter(lines)), content_type=content_type)
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 

@@ -91,6 +91,7 @@ class Price(models.Model):
 
 class UsageEvent(models.Model):
     """One request's use, priced. started_at, finished_at: the engine's clock. booked_at: when it came into the books.
+    first_at: the door's, of the first token; null: there was none, or only the journal told of it.
 
     late: booked after its hold had ended. is_batch: priced with the batch discount. engine_position: its line in the
     engine's journal, where known at booking.
@@ -112,6 +113,7 @@ class UsageEvent(models.Model):
     amount = money()
     finish_reason = models.CharField(max_length=64)
     started_at = models.DateTimeField()
+    first_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField()
     booked_at = models.DateTimeField(db_default=Now(), editable=False)
     late = models.BooleanField(db_default=False)

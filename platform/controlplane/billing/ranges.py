@@ -5,11 +5,18 @@ from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from django.utils.timezone import now as now_utc
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from controlplane.errors import InvalidRequest
 
-MAX_STEPS = {"hour": timedelta(days=62), "day": timedelta(days=3 * 366)}
+RANGE_PARAMETERS = [
+    OpenApiParameter("from", OpenApiTypes.DATETIME, description="inclusive; the start of this month unless told"),
+    OpenApiParameter("to", OpenApiTypes.DATETIME, description="exclusive; now unless told"),
+    OpenApiParameter("tz", str, description="IANA name of the zone for days, hours and bare times; UTC unless told"),
+]
+MAX_STEPS = {"hour": timedelta(days=62), "day": timedelta(days=3 * 366), "month": timedelta(days=20 * 366)}
 
 
 @dataclass(frozen=True)
@@ -24,9 +31,9 @@ class Range:
         return at.astimezone(self.zone).isoformat()
 
     def step_text(self, at: datetime, first: datetime, step: str) -> str:
-        """The start of a day or hour. An hour keeps the offset that was in force when it was seen: where clocks change
-        by half an hour, its start had another."""
-        if step == "day":
+        """The start of a month, day or hour. An hour keeps the offset that was in force when it was seen: where clocks
+        change by half an hour, its start had another."""
+        if step != "hour":
             return self.local_text(at)
         local = first.astimezone(self.zone)
         offset = local.utcoffset()

@@ -26,11 +26,12 @@ _PRICE_BY_ID = f"SELECT id, {_RATES} FROM billing_price price WHERE id = %(id)s"
 _RECORD = f"""event AS (
     INSERT INTO billing_usageevent (
         request_id, tenant_id, key_id, adapter_id, adapter_version_id, model, base_model, price_id, prompt_tokens,
-        cached_tokens, completion_tokens, device_ns, amount, finish_reason, started_at, finished_at, late,
+        cached_tokens, completion_tokens, device_ns, amount, finish_reason, started_at, first_at, finished_at, late,
         engine_position, is_batch)
     VALUES (%(request_id)s, %(tenant_id)s, %(key_id)s, %(adapter_id)s, %(adapter_version_id)s, %(model)s,
         %(base_model)s, %(price_id)s, %(prompt_tokens)s, %(cached_tokens)s, %(completion_tokens)s, %(device_ns)s,
-        %(amount)s, %(finish_reason)s, %(started_at)s, %(finished_at)s, %(late)s, %(engine_position)s, %(is_batch)s)
+        %(amount)s, %(finish_reason)s, %(started_at)s, %(first_at)s, %(finished_at)s, %(late)s, %(engine_position)s,
+        %(is_batch)s)
     ON CONFLICT (request_id) DO NOTHING RETURNING id
 ), {posting("EXISTS (SELECT FROM event)")} SELECT id FROM event
 """  # noqa: S608
@@ -93,6 +94,7 @@ def record_usage(
     finish_reason: str,
     started_at: datetime,
     finished_at: datetime,
+    first_at: datetime | None = None,
     engine_position: int | None = None,
     late: bool = False,
     is_batch: bool = False,

@@ -1,10 +1,15 @@
 from django.urls import path
 
-from controlplane.billing import agreement_api, api, invoice_api, operator_api, webhook_api
+from controlplane.billing import agreement_api, api, events_api, invoice_api, operator_api, usage_api, webhook_api
 
 urlpatterns = [
-    path("usage", api.UsageApi.as_view()),
-    path("usage/timeseries", api.UsageSeriesApi.as_view()),
+    path("usage", usage_api.UsageApi.as_view()),
+    path("usage/timeseries", usage_api.UsageSeriesApi.as_view()),
+    path("usage/composition", usage_api.CompositionApi.as_view()),
+    path("usage/latency", usage_api.LatencyApi.as_view()),
+    path("usage/generations", events_api.GenerationsApi.as_view()),
+    path("usage/generations/export", events_api.GenerationsExportApi.as_view()),
+    path("usage/generations/<str:request_id>", events_api.GenerationApi.as_view()),
     path("prices", api.PricesApi.as_view()),
     path("statements", api.StatementsApi.as_view()),
     path("statements/<str:statement_id>", api.StatementApi.as_view()),

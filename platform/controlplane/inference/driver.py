@@ -30,12 +30,13 @@ SETTLE_TRIES = 4
 
 @dataclass(frozen=True)
 class _Outcome:
-    """end: what the reader is told only after the settlement."""
+    """end: what the reader is told only after the settlement. first_at: when the first token came."""
 
     finish_reason: str
     usage: Usage
     error: ApiError | None = None
     end: Piece | None = None
+    first_at: datetime | None = None
 
 
 async def drive(door: Door, order: Order, run: Run, first_index: int, weight: float) -> Usage | None:
@@ -121,8 +122,11 @@ async def _pump(stream: EngineStream, order: Order, run: Run, first_index: int) 
     for them, so that an echo can go before every choice."""
     early: list[Piece] = []
     is_early = order.sampling.prompt_logprobs is not None
+    first_at: datetime | None = None
     while True:
         event: TokenEvent = await stream.next()
+        if first_at is None and event.token_ids:
+            first_at = datetime.now(UTC)
         is_early = is_early and event.prompt_logprobs is None and event.usage is None
         body, end = parted(piece_of(event, first_index))
         if is_early:
@@ -135,7 +139,7 @@ async def _pump(stream: EngineStream, order: Order, run: Run, first_index: int) 
         if event.usage is not None:
             assert event.finish_reason is not None, f"{order.request_id}: the last event does not end anything"
             is_well = event.finish_reason in WELL or run.is_cancelled
-            return _Outcome(event.finish_reason, event.usage, None if is_well else engine_gone(), end)
+            return _Outcome(event.finish_reason, event.usage, None if is_well else engine_gone(), end, first_at)
         if end:
             run.feed(end)
 
@@ -147,7 +151,8 @@ async def _give_back(door: Door, order: Order, run: Run, error: ApiError) -> Non
 
 async def _settle(door: Door, order: Order, outcome: _Outcome, started_at: datetime) -> None:
     """Before the client learns the end, so that its next call sees the balance that this one left."""
-    ended = Ended(order.request_id, outcome.usage, outcome.finish_reason, started_at, datetime.now(UTC))
+    times = {"started_at": started_at, "first_at": outcome.first_at, "finished_at": datetime.now(UTC)}
+    ended = Ended(order.request_id, outcome.usage, outcome.finish_reason, **times)
     await _settle_surely(door, order, ended)
     log.info("request ended", extra={"tenant": order.principal.tenant_id, **ended.fact(order.account)})
 

@@ -42,7 +42,8 @@ class Account:
 
 @dataclass(frozen=True)
 class Ended:
-    """One ended request, as the engine reports it. engine_position: its journal line, where that is known."""
+    """One ended request, as the engine reports it. engine_position: its journal line, where that is known. first_at:
+    when its first token came, where that was seen."""
 
     request_id: str
     usage: Usage
@@ -50,6 +51,7 @@ class Ended:
     started_at: datetime
     finished_at: datetime
     engine_position: int | None = None
+    first_at: datetime | None = None
 
     def fact(self, account: Account) -> dict[str, Any]:
         """What an open Usage page is told."""
@@ -99,6 +101,7 @@ def settle_request(account: Account, ended: Ended) -> Plan[bool]:
             finish_reason=ended.finish_reason,
             started_at=ended.started_at,
             finished_at=ended.finished_at,
+            first_at=ended.first_at,
             engine_position=ended.engine_position,
             is_batch=account.is_batch,
             price=account.price,

@@ -11,6 +11,7 @@ import pytest
 from controlplane.billing.queries import usage_by, usage_series
 from controlplane.billing.ranges import Range
 from controlplane.billing.services import record_usage
+from controlplane.billing.slices import Slice
 from tenants.key_services import revoke_key
 from tenants.sql import Row, run_sync
 from tests.controlplane.money import Customer, D, another_key, customer_named
@@ -52,7 +53,7 @@ def _wall(local: datetime, step: str) -> tuple[Any, ...]:
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize("step", ["day", "hour"])
 def test_days_and_hours_are_those_of_the_zone(acme: Customer, instants: list[datetime], zone: str, step: Any) -> None:
-    rows = run_sync(usage_by(tenant_id=acme.tenant.id, **ALWAYS, group_by=step, tz=zone))
+    rows = run_sync(usage_by(Slice(acme.tenant.id, **ALWAYS), group_by=step, tz=zone))
     shown = Range(ALWAYS["start"], ALWAYS["end"], ZoneInfo(zone))
     texts = [shown.step_text(row["at"], row["first"], step) for row in rows]
     found = {_wall(datetime.fromisoformat(at), step): row["amount"] for at, row in zip(texts, rows, strict=True)}
@@ -65,14 +66,14 @@ def test_days_and_hours_are_those_of_the_zone(acme: Customer, instants: list[dat
 
 
 def test_the_day_that_samoa_skipped_has_no_group(acme: Customer, instants: list[datetime]) -> None:
-    rows = run_sync(usage_by(tenant_id=acme.tenant.id, **ALWAYS, group_by="day", tz="Pacific/Apia"))
+    rows = run_sync(usage_by(Slice(acme.tenant.id, **ALWAYS), group_by="day", tz="Pacific/Apia"))
     days = {row["at"].astimezone(ZoneInfo("Pacific/Apia")).date().isoformat() for row in rows}
     assert {"2011-12-29", "2011-12-31"} <= days
     assert "2011-12-30" not in days
 
 
 def test_the_two_hours_of_autumn_stay_two(acme: Customer, instants: list[datetime]) -> None:
-    rows = run_sync(usage_by(tenant_id=acme.tenant.id, **ALWAYS, group_by="hour", tz="America/New_York"))
+    rows = run_sync(usage_by(Slice(acme.tenant.id, **ALWAYS), group_by="hour", tz="America/New_York"))
     local = [row["at"].astimezone(ZoneInfo("America/New_York")).isoformat() for row in rows]
     assert {"2026-11-01T01:00:00-04:00", "2026-11-01T01:00:00-05:00"} <= set(local)
 
@@ -82,7 +83,7 @@ def test_an_evening_west_of_greenwich_is_on_its_own_day(acme: Customer) -> None:
     run_sync(record_usage(**acme.usage("req_1", finished_at=at, started_at=at)))
     zone = ZoneInfo("America/Phoenix")
     day = {"start": datetime(2026, 5, 17, tzinfo=zone), "end": datetime(2026, 5, 18, tzinfo=zone)}
-    [row] = run_sync(usage_by(tenant_id=acme.tenant.id, **day, group_by="day", tz="America/Phoenix"))
+    [row] = run_sync(usage_by(Slice(acme.tenant.id, **day), group_by="day", tz="America/Phoenix"))
     assert row["at"] == day["start"]
 
 
@@ -103,7 +104,7 @@ class _Pair(tuple[Decimal, int]):
 
 
 def _sum(acme: Customer, start: datetime, end: datetime, group_by: Any) -> _Pair:
-    rows = run_sync(usage_by(tenant_id=acme.tenant.id, start=start, end=end, group_by=group_by, tz="Asia/Kolkata"))
+    rows = run_sync(usage_by(Slice(acme.tenant.id, start, end), group_by=group_by, tz="Asia/Kolkata"))
     return _Pair((sum((row["amount"] for row in rows), D(0)), sum(row["requests"] for row in rows)))
 
 
@@ -124,20 +125,18 @@ def test_groups_by_adapter_and_key(acme: Customer) -> None:
         run_sync(record_usage(**acme.usage(f"req_{n}", **more)))
     run_sync(record_usage(**globex.usage("req_globex")))
     revoke_key(tenant=acme.tenant, key_id=second.id, actor="usr")
-    rows = run_sync(usage_by(tenant_id=acme.tenant.id, **ALWAYS, group_by="adapter"))
+    rows = run_sync(usage_by(Slice(acme.tenant.id, **ALWAYS), group_by="adapter"))
     assert _named(rows) == [("adp_1", "pirate", 2), ("base", "base", 4)]
-    rows = run_sync(usage_by(tenant_id=acme.tenant.id, **ALWAYS, group_by="key"))
+    rows = run_sync(usage_by(Slice(acme.tenant.id, **ALWAYS), group_by="key"))
     assert sorted(_named(rows)) == sorted(
         [(acme.key.id, "acme key", 3), (second.id, "second", 1), ("playground", "Playground", 2)]
     )
-    series = run_sync(usage_series(tenant_id=acme.tenant.id, **ALWAYS, step="day", split="key"))
+    series = run_sync(usage_series(Slice(acme.tenant.id, **ALWAYS), step="day", split="key"))
     assert sum(row["requests"] for row in series) == 6
     assert {row["at"] for row in series} == {datetime(2026, 5, 17, tzinfo=UTC)}
 
 
 def test_a_series_sums_to_the_groups(acme: Customer, instants: list[datetime]) -> None:
     for step in ("day", "hour"):
-        series = run_sync(
-            usage_series(tenant_id=acme.tenant.id, **ALWAYS, step=step, split="adapter", tz="Asia/Kolkata")
-        )
+        series = run_sync(usage_series(Slice(acme.tenant.id, **ALWAYS), step=step, split="adapter", tz="Asia/Kolkata"))
         assert sum(row["amount"] for row in series) == _sum(acme, **ALWAYS, group_by="adapter")[0]
