@@ -1,7 +1,7 @@
 """How many tokens to draft for each sequence of a step, so that the step yields more tokens per second than without."""
 
 from collections.abc import Sequence as Several
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import floor, log
 
 from engine.speculation.costs import StepCosts
@@ -52,6 +52,9 @@ def choose_lengths(options: Several[Option], sequences: int, costs: StepCosts) -
     row = max(costs.row(sequences), LEAST_ROW_SHARE * plain / sequences)
     prices = Prices(plain, MARGIN * row, MARGIN * costs.depth(sequences))
     lengths = best_lengths(options, sequences, prices)
+    measured = costs.of_rows(sequences, sum(lengths))
+    if measured is not None:
+        prices = replace(prices, row=max(prices.row, measured / sum(lengths)))
     if prices.speed(sequences, options, lengths) < LEAST_GAIN * sequences / plain:
         return none
     return lengths if costs.knows_row(sequences) else _first_try(options, lengths, max(4, sequences // 2))

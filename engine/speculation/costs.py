@@ -17,13 +17,14 @@ FORGET_PLAINS = 128
 class StepCosts:
     """Times in seconds. sequences: those that decode in the step.
 
-    The cost of a step is plain(sequences) + row(sequences) * drafted rows: below the point where a device is busy
-    computing, as well as above it, that is what was measured.
+    The cost of a step is plain(sequences) + row(sequences) * drafted rows, until steps of about as many
+    rows say better.
     """
 
     def __init__(self) -> None:
         self._plain: dict[int, deque[float]] = {}
         self._row: dict[int, deque[float]] = {}
+        self._extra: dict[tuple[int, int], deque[float]] = {}
         self._depth: dict[int, deque[float]] = {}
         self._drafted: dict[int, int] = {}
         self._plains: dict[int, int] = {}
@@ -42,6 +43,12 @@ class StepCosts:
             return max(median(seen), 0.0)
         return FIRST_ROW_SHARE * (self.plain(sequences) or 0.0) / sequences
 
+    def of_rows(self, sequences: int, rows: int) -> float | None:
+        """Of about so many drafted rows, all together: a device that computes rows by the tile has steps, not a slope.
+        None where too few like it were measured, and for no rows."""
+        seen = self._extra.get((sequences.bit_length(), rows.bit_length()), ())
+        return max(median(seen), 0.0) if len(seen) >= SEEN // 2 else None
+
     def depth(self, sequences: int) -> float:
         """Of drafting one token for every sequence."""
         seen = self._depth.get(sequences.bit_length())
@@ -59,16 +66,22 @@ class StepCosts:
         self._drafted[sequences] = 0
         size = sequences.bit_length()
         self._plains[size] = (self._plains.get(size, 0) + 1) % FORGET_PLAINS
-        if not self._plains[size] and self._row.get(size):
-            self._row[size].popleft()
+        if not self._plains[size]:
+            self._forget(size)
 
     def saw_drafts(self, sequences: int, rows: int, seconds: float) -> None:
         """A step with so many drafted rows; it says nothing where no plain one of as many sequences was measured."""
         self._drafted[sequences] = self._drafted.get(sequences, 0) + 1
         plain = self._plain.get(sequences)
         if plain:
-            row = (seconds - median(plain)) / rows
-            self._row.setdefault(sequences.bit_length(), deque(maxlen=SEEN)).append(row)
+            size, extra = sequences.bit_length(), seconds - median(plain)
+            self._row.setdefault(size, deque(maxlen=SEEN)).append(extra / rows)
+            self._extra.setdefault((size, rows.bit_length()), deque(maxlen=SEEN)).append(extra)
 
     def saw_drafting(self, sequences: int, depth: int, seconds: float) -> None:
         self._depth.setdefault(sequences.bit_length(), deque(maxlen=SEEN)).append(seconds / depth)
+
+    def _forget(self, size: int) -> None:
+        for seen in (self._row.get(size), *(each for (of, _), each in self._extra.items() if of == size)):
+            if seen:
+                seen.popleft()

@@ -77,12 +77,15 @@ def best_place(tokens: list[int], index: PairIndex) -> tuple[int, int]:
 
 def agreement(tokens: list[int], place: int) -> int:
     """How many tokens up to `place` are those at the end of the text, at most FULL_MATCH."""
-    last = len(tokens) - 1
-    limit = min(place + 1, FULL_MATCH)
-    return next((n for n in range(limit) if tokens[place - n] != tokens[last - n]), limit)
+    last, limit, agreed = len(tokens) - 1, min(place + 1, FULL_MATCH), 0
+    while agreed < limit and tokens[place - agreed] == tokens[last - agreed]:
+        agreed += 1
+    return agreed
 
 
 def copied(tokens: list[int], start: int, length: int) -> Tokens:
     """`length` tokens from `start` on. Where the text ends it goes on with its own copy: what repeats, repeats."""
     period = len(tokens) - start
+    if period >= length:
+        return tuple(tokens[start : start + length])
     return tuple(tokens[start + i % period] for i in range(length))

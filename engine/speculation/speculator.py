@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from engine.scheduling.sequence import Batch, Run, Sequence
 from engine.speculation.acceptance import Acceptance
+from engine.speculation.account import Account
 from engine.speculation.controller import Option, choose_lengths
 from engine.speculation.costs import StepCosts
 from engine.speculation.proposer import NOTHING, Ask, Outlook, Proposer, Tokens
@@ -38,7 +39,7 @@ Choose = Callable[[Several[Option], int, StepCosts], list[int]]
 class Speculator:
     """Belongs to the step thread. One step at a time: `drafts`, then `learn` where the step did not fail.
 
-    proposer: None drafts nothing. choose: lengths of drafts. clock: seconds.
+    proposer: None drafts nothing. choose: lengths of drafts. account: what they may lose. clock: seconds.
     """
 
     def __init__(
@@ -46,10 +47,11 @@ class Speculator:
         proposer: Proposer | None,
         *,
         choose: Choose = choose_lengths,
+        account: Account | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._proposer, self._choose, self._clock = proposer, choose, clock
-        self._acceptance, self._costs = Acceptance(), StepCosts()
+        self._acceptance, self._costs, self._account = Acceptance(), StepCosts(), account or Account()
         self._watched: dict[Sequence, _Watch] = {}
         self._step = _Step()
 
@@ -59,24 +61,11 @@ class Speculator:
 
     def drafts(self, batch: Batch, seed_of: Callable[[Sequence], int]) -> dict[Sequence, Tokens]:
         """Drafted tokens of those sequences that decode in this batch and may gain by them."""
-        if self._proposer is None:
+        self._step = _Step()
+        if self._proposer is None or not self._account.allows_drafts:
             return {}
-        begun, self._step = self._clock(), _Step()
-        decoding = [run.sequence for run in batch.runs if is_decode(run)]
-        outlooks = [self._outlook(self._proposer, sequence) for sequence in decoding]
-        asks = [
-            Ask(sequence, seed_of(sequence), length)
-            for sequence, length in zip(decoding, self._lengths(decoding, outlooks), strict=True)
-            if length
-        ]
-        self._step.kinds = {sequence: outlook.kind for sequence, outlook in zip(decoding, outlooks, strict=True)}
-        proposed = self._proposer.propose(asks) if asks else []
-        drafts = {ask.sequence: tokens for ask, tokens in zip(asks, proposed, strict=True) if tokens}
-        for sequence, outlook in zip(decoding, outlooks, strict=True):
-            if sequence in drafts:
-                self._watched.pop(sequence, None)
-            else:
-                self._pass_over(sequence, outlook)
+        begun = self._clock()
+        drafts = self._draft(self._proposer, [run.sequence for run in batch.runs if is_decode(run)], seed_of)
         self._step.seconds = self._clock() - begun
         return drafts
 
@@ -91,7 +80,8 @@ class Speculator:
             if run.draft:
                 self._take_in(run, came[run.sequence], verified)
         if all(is_decode(run) for run in batch.runs):
-            self._price(len(batch.runs), [run for run in batch.runs if run.draft], seconds)
+            tokens = sum(len(came.get(run.sequence, ())) for run in batch.runs)
+            self._price(len(batch.runs), tokens, [run for run in batch.runs if run.draft], seconds)
 
     def forget(self, sequence: Sequence) -> None:
         """It ended; one that was never drafted for is nobody's business."""
@@ -99,6 +89,23 @@ class Speculator:
             self._proposer.forget(sequence)
         self._acceptance.forget(sequence)
         self._watched.pop(sequence, None)
+
+    def _draft(
+        self, proposer: Proposer, decoding: Several[Sequence], seed_of: Callable[[Sequence], int]
+    ) -> dict[Sequence, Tokens]:
+        outlooks = {sequence: self._outlook(proposer, sequence) for sequence in decoding}
+        hopeful = [sequence for sequence, outlook in outlooks.items() if outlook.longest]
+        lengths = self._lengths(hopeful, outlooks, len(decoding))
+        asks = [Ask(sequence, seed_of(sequence), n) for sequence, n in zip(hopeful, lengths, strict=True) if n]
+        proposed = proposer.propose(asks) if asks else []
+        drafts = {ask.sequence: tokens for ask, tokens in zip(asks, proposed, strict=True) if tokens}
+        self._step.kinds = {sequence: outlooks[sequence].kind for sequence in drafts}
+        for sequence, outlook in outlooks.items():
+            if sequence in drafts:
+                self._watched.pop(sequence, None)
+            else:
+                self._pass_over(sequence, outlook)
+        return drafts
 
     def _outlook(self, proposer: Proposer, sequence: Sequence) -> Outlook:
         """The step itself brings one token, so drafts beyond the room less one could never be taken. Beams part at
@@ -108,12 +115,12 @@ class Speculator:
         outlook, room = proposer.outlook(sequence), max(sequence.max_len - len(sequence.tokens) - 1, 0)
         return outlook if outlook.longest <= room else replace(outlook, longest=room)
 
-    def _lengths(self, decoding: Several[Sequence], outlooks: Several[Outlook]) -> list[int]:
+    def _lengths(self, hopeful: Several[Sequence], outlooks: Mapping[Sequence, Outlook], decoding: int) -> list[int]:
         options = [
-            Option(self._acceptance.rate(sequence, outlook.kind), outlook.longest)
-            for sequence, outlook in zip(decoding, outlooks, strict=True)
+            Option(self._acceptance.rate(sequence, outlooks[sequence].kind), outlooks[sequence].longest)
+            for sequence in hopeful
         ]
-        return self._choose(options, len(decoding), self._costs)
+        return self._choose(options, decoding, self._costs)
 
     def _pass_over(self, sequence: Sequence, outlook: Outlook) -> None:
         """Nothing is drafted for it in this step; what was foreseen for nothing is watched instead."""
@@ -141,13 +148,19 @@ class Speculator:
         accepted = leading(foreseen, came)
         self._acceptance.saw(sequence, kind, accepted, int(accepted < min(len(foreseen), len(came))))
 
-    def _price(self, sequences: int, drafted: Several[Run], seconds: float) -> None:
+    def _price(self, sequences: int, tokens: int, drafted: Several[Run], seconds: float) -> None:
+        """tokens: that the step brought."""
+        drafting = self._step.seconds
         if not drafted:
-            self._costs.saw_plain(sequences, seconds)
+            self._costs.saw_plain(sequences, seconds - drafting)
+            self._account.saw(-drafting, seconds, seconds)
             return
         rows, depth = sum(len(run.draft) for run in drafted), max(len(run.draft) for run in drafted)
-        self._costs.saw_drafts(sequences, rows, seconds - self._step.seconds)
-        self._costs.saw_drafting(sequences, depth, self._step.seconds)
+        self._costs.saw_drafts(sequences, rows, seconds - drafting)
+        self._costs.saw_drafting(sequences, depth, drafting)
+        plain = self._costs.plain(sequences)
+        if plain is not None:
+            self._account.saw(plain * tokens / sequences - seconds, seconds, plain)
 
 
 def is_decode(run: Run) -> bool:

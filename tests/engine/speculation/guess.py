@@ -5,9 +5,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, field
+from math import inf
 
 from engine.protocol import EngineError, Event, Generate, TokenEvent, TokenLogprob
 from engine.scheduling.sequence import Sequence
+from engine.speculation.account import Account
 from engine.speculation.controller import Option
 from engine.speculation.costs import StepCosts
 from engine.speculation.proposer import MAX_DRAFT, Ask, Outlook, Tokens
@@ -51,7 +53,7 @@ class Guess:
         return [self.chance.randint(0, option.longest) for option in options]
 
     def speculator(self) -> Speculator:
-        return Speculator(self, choose=self.choose)
+        return Speculator(self, choose=self.choose, account=Account(inf))
 
     def _guess(self, ask: Ask) -> Tokens:
         said = ask.sequence.tokens[ask.sequence.prompt_len :]

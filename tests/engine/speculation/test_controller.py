@@ -100,3 +100,16 @@ def test_a_row_that_was_dear_once_is_tried_again_in_time() -> None:
         steps += 1
         assert steps <= SEEN * FORGET_PLAINS
     assert steps > FORGET_PLAINS
+
+
+def test_rows_that_come_by_the_tile_are_paid_by_the_tile() -> None:
+    """Many rows were cheap apiece; a few cost a whole tile, and that was seen."""
+    costs, few = StepCosts(), [Option(0.6, 1)] * 3
+    costs.saw_plain(8, 1.0)
+    for _ in range(SEEN):
+        costs.saw_drafts(8, 3, 1.27)
+    for _ in range(SEEN):
+        costs.saw_drafts(8, 32, 1.4)
+    costs.saw_plain(8, 1.0)
+    assert choose_lengths(few, 8, costs) == [0] * 3
+    assert sum(choose_lengths([Option(0.9, 16)] * 8, 8, costs)) > 30

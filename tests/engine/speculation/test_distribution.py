@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence as Several
 from dataclasses import dataclass
 from functools import cache
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import torch
 
 from engine.protocol import Generate, Sampling
 from engine.scheduling.sequence import Sequence
+from engine.speculation.account import Account
 from engine.speculation.proposer import Ask, Outlook, Tokens
 from engine.speculation.speculator import Speculator
 from tests.engine.speculation.guess import answered
@@ -55,7 +57,9 @@ def odds_of_second_and_third() -> tuple[torch.Tensor, torch.Tensor]:
 def test_drafted_tokens_and_those_behind_them_have_the_model_s_odds(tmp_path: Path, favourite: int) -> None:
     toy = toy_engine(tmp_path, max_running=8, step_tokens=64, max_waiting=SEEDS, max_waiting_per_tenant=SEEDS)
     toy.engine._speculator = Speculator(
-        Favourite(favourite), choose=lambda options, sequences, costs: [option.longest for option in options]
+        Favourite(favourite),
+        choose=lambda options, sequences, costs: [option.longest for option in options],
+        account=Account(inf),
     )
     requests = [
         Generate(f"r{seed}", "t", "salt", tuple(PROMPT), Sampling(3, TEMPERATURE, seed=seed, ignore_eos=True))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence as Several
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from engine.metering.journal import Journal
 from engine.models.runner import Runner, load_runner
 from engine.protocol import Generate, Message, Prepare, Sampling, TokenEvent
 from engine.scheduling.admission import Limits
+from engine.speculation.account import Account
 from engine.speculation.controller import Option
 from engine.speculation.costs import StepCosts
 from engine.speculation.lookup import Lookup
@@ -48,7 +50,7 @@ def test_adapters_act_on_the_target_alone(kind: str, tiny: Path, tmp_path: Path)
     plain, drafting = (TinyEngine(tiny, tmp_path / name) for name in ("plain", "drafting"))
     config = config_of(tiny, speculate="draft", draft_model=tiny)
     proposer = Lookup() if kind == "lookup" else proposer_of(config, plain.runner.info)
-    drafting.engine._speculator = Speculator(proposer, choose=always)
+    drafting.engine._speculator = Speculator(proposer, choose=always, account=Account(inf))
     told = [[answer.tokens for answer in engine.ask(*asked, count=16)] for engine in (plain, drafting)]
     assert told[0] == told[1]
     accepted, rejected = (
@@ -69,7 +71,8 @@ def answers(
     info, config = runner.info, config_of(model, page_size=16, kv_pool_tokens=4096, step_tokens=128)
     tokenizer = Tokenizer(model, vocab_size=info.vocab_size, context_len=info.context_len)
     journal, adapters = Journal(home), AdapterPool(runner.bank, 1, toy_load, 1 << 20)
-    limits, speculator = Limits(info.vocab_size, info.context_len, 4096, 8), Speculator(proposer, choose=always)
+    limits = Limits(info.vocab_size, info.context_len, 4096, 8)
+    speculator = Speculator(proposer, choose=always, account=Account(inf))
     engine = Engine(config, limits, runner, tokenizer, adapters, journal, speculator=speculator)
     told = {request.request_id: list[int]() for request in asked}
     for request in asked:
