@@ -33,7 +33,7 @@ def protect(cursor: CursorWrapper, beyond: Beyond) -> None:
     tables = _existing_tables(cursor)
     _remove_rights(cursor, beyond.append_only & tables)
     for model in (model for model in apps.get_models() if model._meta.db_table in tables):
-        _set_policies(cursor, model._meta.db_table, policies_of(model, beyond, tables))
+        _set_policies(cursor, model._meta.db_table, policies_of(model, beyond))
         _tie_tenants(cursor, model)
     _let_deferred_triggers_see(cursor)
 
@@ -77,10 +77,8 @@ def own_rows(model: Model, row: str) -> str:
     )
 
 
-def policies_of(model: Model, beyond: Beyond, tables: set[str]) -> dict[str, str]:
-    """By name, what follows `CREATE POLICY name ON table`. Empty: the table holds nothing of a tenant.
-
-    tables: those that exist, so that a database that is migrated half-way is protected as far as it goes."""
+def policies_of(model: Model, beyond: Beyond) -> dict[str, str]:
+    """By name, what follows `CREATE POLICY name ON table`. Empty: the table holds nothing of a tenant."""
     table = model._meta.db_table
     everything = {"operator_sees_all": f"TO {OPERATOR} USING (true) WITH CHECK (true)"}
     if table in beyond.operators:
@@ -89,12 +87,9 @@ def policies_of(model: Model, beyond: Beyond, tables: set[str]) -> dict[str, str
         return {}
     mine = own_rows(model, table)
     found = everything | {"tenant_has_its_own": f"TO {APP} USING ({mine}) WITH CHECK ({_may_write(model, mine)})"}
-    readable = beyond.readable.get(table)
-    others = [readable.rows.format(me=ME)] if readable and readable.by in tables else []
     platform = f"({table}.tenant_id IS NULL AND {ME} <> '')"
-    if others or table in beyond.shared:
-        rows = " OR ".join([*others, *([platform] if table in beyond.shared else [])])
-        found["tenant_reads"] = f"FOR SELECT TO {APP} USING ({rows})"
+    if table in beyond.shared:
+        found["tenant_reads"] = f"FOR SELECT TO {APP} USING {platform}"
     if table in beyond.added:
         found["tenant_adds"] = f"FOR INSERT TO {APP} WITH CHECK {platform}"
     return found

@@ -62,6 +62,7 @@ CHECK_SECONDS = env_int("VENEER_CHECK_SECONDS", 120)  # its processor time; its 
 MAX_ADAPTERS_PER_TENANT = env_int("VENEER_MAX_ADAPTERS_PER_TENANT", 1000)
 MAX_STORED_BYTES_PER_TENANT = env_int("VENEER_MAX_STORED_BYTES_PER_TENANT", 50 * 1024**3)  # all versions
 REJECTED_KEPT_DAYS = env_int("VENEER_REJECTED_KEPT_DAYS", 7)
+EVALUATIONS_KEPT_DAYS = env_int("VENEER_EVALUATIONS_KEPT_DAYS", 90)
 MAX_PINS_PER_TENANT = env_int("VENEER_MAX_PINS_PER_TENANT", 2)
 MAX_PART_BYTES = env_int("VENEER_MAX_PART_BYTES", 64 * 1024 * 1024)
 MAX_BODY_BYTES = env_int("VENEER_MAX_BODY_BYTES", 4 * 1024 * 1024)
@@ -206,14 +207,15 @@ CELERY_TASK_REJECT_ON_WORKER_LOST = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 120}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
-# A slow download keeps no check waiting: it has workers of its own.
-CELERY_TASK_ROUTES = {"adapters.fetch_version": {"queue": "imports"}}
+# A slow download or evaluation keeps no check waiting: they have workers of their own.
+CELERY_TASK_ROUTES = {"adapters.fetch_version": {"queue": "imports"}, "inference.run_evaluation": {"queue": "imports"}}
 CELERY_BEAT_SCHEDULE = {
     "ingest-journal": {"task": "inference.ingest_journal", "schedule": 2.0},
     "sync-pins": {"task": "inference.sync_pins", "schedule": 5.0},
     "expire-holds": {"task": "quotas.expire_holds", "schedule": 10.0},
     "resume-imports": {"task": "adapters.resume_imports", "schedule": 15.0},
     "resume-checks": {"task": "adapters.resume_checks", "schedule": 15.0},
+    "resume-evaluations": {"task": "adapters.resume_evaluations", "schedule": 15.0},
     "close-periods": {"task": "billing.close_periods", "schedule": 300.0},
     "find-alerts": {"task": "inference.find_alerts", "schedule": 30.0},
     "mail-alerts": {"task": "billing.mail_alerts", "schedule": 30.0},

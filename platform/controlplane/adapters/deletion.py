@@ -39,13 +39,15 @@ def delete_adapter(*, tenant: Tenant, actor: str, adapter_id: str, is_forced: bo
         adapter.save(update_fields=["deleted_at"])
         adapter.splits.all().delete()
         adapter.grants.all().delete()
+        adapter.evaluations.all().delete()
+        adapter.prompt_sets.all().delete()
         for version in adapter.versions.filter(state__in=State.live()).order_by("number"):
             _delete_version(version)
     record_audit(tenant=tenant, actor=actor, action="adapter.delete", target=adapter.id, details={"name": adapter.name})
 
 
 def _check_unused(adapter: Adapter) -> None:
-    granted = list(adapter.grants.order_by("grantee__slug").values_list("grantee__slug", flat=True))
+    granted = list(adapter.grants.order_by("party__slug").values_list("party__slug", flat=True))
     is_pinned = adapter.pinned_at is not None
     if not granted and not is_pinned:
         return

@@ -18,7 +18,7 @@ def grants_of(tenant: Tenant, adapter_id: str) -> list[AdapterGrant]:
     with tenant_scope(tenant.id):
         _adapter(adapter_id)
         rows = AdapterGrant.objects.filter(adapter_id=adapter_id)
-        return list(rows.select_related("grantee").order_by("grantee__slug"))
+        return list(rows.select_related("party").order_by("party__slug"))
 
 
 @transaction.atomic
@@ -48,11 +48,11 @@ def revoke_grant(*, tenant: Tenant, actor: str, adapter_id: str, grant_id: str) 
     """The grantee's next request finds no such model."""
     with tenant_scope(tenant.id):
         adapter = _adapter(adapter_id)
-        grant = AdapterGrant.objects.filter(adapter=adapter, id=grant_id).select_related("grantee").first()
+        grant = AdapterGrant.objects.filter(adapter=adapter, id=grant_id).select_related("party").first()
         if grant is None:
             raise NotFound(f"There is no grant {grant_id}.")
+        details = {"adapter": adapter.id, "tenant": grant.party.slug}
         grant.delete()
-    details = {"adapter": adapter.id, "tenant": grant.grantee.slug}
     record_audit(tenant=tenant, actor=actor, action="grant.revoke", target=grant_id, details=details)
 
 

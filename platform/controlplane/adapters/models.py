@@ -162,3 +162,17 @@ class AdapterGrant(models.Model):
             models.UniqueConstraint(fields=["adapter", "grantee"], name="one_grant_per_tenant"),
             models.CheckConstraint(condition=~Q(tenant=F("grantee")), name="nobody_grants_to_themselves"),
         ]
+
+
+class GrantParty(models.Model):
+    """What a tenant is told of whom it grants to: the slug. A view of the database: the rest of the row is theirs."""
+
+    grant = models.OneToOneField(AdapterGrant, primary_key=True, on_delete=models.DO_NOTHING, related_name="party")
+    slug = models.SlugField()
+
+    class Meta:
+        managed = False
+        db_table = "adapters_grantparty"
+
+
+from controlplane.adapters import evaluation_models as evaluation_models  # noqa: E402  # Django finds models through this

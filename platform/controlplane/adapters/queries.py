@@ -41,26 +41,31 @@ class ListedModel:
     owner: str | None = None
 
 
-# Whose adapter a name means: the tenant's own; or, as `slug/name`, another tenant's that was granted to it.
-_OWN = "a.tenant_id = %(tenant)s"
-_GRANTED = """a.id IN (SELECT g.adapter_id FROM adapters_adaptergrant g JOIN tenants_tenant t ON t.id = g.tenant_id
-  WHERE g.grantee_id = %(tenant)s AND t.slug = %(owner)s AND t.is_active)"""
 _COLUMNS = """
 SELECT a.id AS adapter_id, a.name, a.base_model, v.id AS version_id, v.number, v.uri, v.digest, v.rank
 """
 _BY_NUMBER = f"""
 {_COLUMNS}, 1 AS weight
 FROM adapters_adapter a JOIN adapters_adapterversion v ON v.adapter_id = a.id
-WHERE {{whose}} AND a.name = %(name)s AND a.deleted_at IS NULL
+WHERE a.tenant_id = %(tenant)s AND a.name = %(name)s AND a.deleted_at IS NULL
   AND v.number = %(number)s AND v.state = 'ready'
 """
 _BY_ALIAS = f"""
 {_COLUMNS}, s.weight
 FROM adapters_adapter a JOIN adapters_aliassplit s ON s.adapter_id = a.id
   JOIN adapters_adapterversion v ON v.id = s.version_id
-WHERE {{whose}} AND a.name = %(name)s AND a.deleted_at IS NULL AND v.state = 'ready'
+WHERE a.tenant_id = %(tenant)s AND a.name = %(name)s AND a.deleted_at IS NULL AND v.state = 'ready'
 ORDER BY v.number
 """
+# Of another tenant's adapter, all that may be seen is in this view: the row itself is its owner's alone.
+_GRANTED = """
+SELECT adapter_id, name, base_model, version_id, number, uri, digest, rank, coalesce(weight, 1) AS weight
+FROM adapters_grantedversion
+WHERE grantee_id = %(tenant)s AND owner = %(owner)s AND name = %(name)s AND {which}
+ORDER BY number
+"""
+_GRANTED_BY_NUMBER = _GRANTED.format(which="number = %(number)s")
+_GRANTED_BY_ALIAS = _GRANTED.format(which="weight IS NOT NULL")
 _PINNED = f"""
 {_COLUMNS}
 FROM adapters_adapter a JOIN adapters_aliassplit s ON s.adapter_id = a.id
@@ -69,13 +74,16 @@ WHERE a.pinned_at IS NOT NULL AND a.base_model = %(base_model)s AND a.deleted_at
 ORDER BY a.pinned_at, v.number
 """
 _LISTED = """
-SELECT DISTINCT ON (t.id <> %(tenant)s, t.slug, a.name)
-  a.name, a.base_model, v.id AS version_id, v.ready_at, CASE WHEN t.id <> %(tenant)s THEN t.slug END AS owner
-FROM adapters_adapter a JOIN tenants_tenant t ON t.id = a.tenant_id
-  JOIN adapters_aliassplit s ON s.adapter_id = a.id JOIN adapters_adapterversion v ON v.id = s.version_id
-WHERE a.deleted_at IS NULL AND v.state = 'ready' AND t.is_active AND (a.tenant_id = %(tenant)s
-  OR a.id IN (SELECT g.adapter_id FROM adapters_adaptergrant g WHERE g.grantee_id = %(tenant)s))
-ORDER BY t.id <> %(tenant)s, t.slug, a.name, s.weight DESC, v.number DESC
+SELECT name, base_model, version_id, ready_at, owner FROM (
+  (SELECT DISTINCT ON (a.name) a.name, a.base_model, v.id AS version_id, v.ready_at, NULL::text AS owner
+   FROM adapters_adapter a JOIN adapters_aliassplit s ON s.adapter_id = a.id
+     JOIN adapters_adapterversion v ON v.id = s.version_id
+   WHERE a.tenant_id = %(tenant)s AND a.deleted_at IS NULL AND v.state = 'ready'
+   ORDER BY a.name, s.weight DESC, v.number DESC)
+  UNION ALL
+  (SELECT DISTINCT ON (owner, name) name, base_model, version_id, ready_at, owner FROM adapters_grantedversion
+   WHERE grantee_id = %(tenant)s AND weight IS NOT NULL ORDER BY owner, name, weight DESC, number DESC)
+) listed ORDER BY owner NULLS FIRST, name
 """
 
 
@@ -90,9 +98,10 @@ def resolve_model(*, tenant_id: str, model: str, pick: float) -> Plan[ResolvedAd
     params: dict[str, object] = {"tenant": tenant_id, "owner": owner, "name": name}
     if "\x00" in path or (at and not _NUMBER.fullmatch(number)):
         return None
-    whose = _GRANTED if slash else _OWN
-    sql, more = (_BY_NUMBER, {"number": int(number)}) if at else (_BY_ALIAS, {})
-    rows = yield Query(sql.format(whose=whose), params | more)
+    if at:
+        rows = yield Query(_GRANTED_BY_NUMBER if slash else _BY_NUMBER, params | {"number": int(number)})
+    else:
+        rows = yield Query(_GRANTED_BY_ALIAS if slash else _BY_ALIAS, params)
     return _resolved(_picked(rows, pick), f"{owner}{slash}") if rows else None
 
 

@@ -139,7 +139,7 @@ def _splits(weights: dict[int, int]) -> list[dict[str, int]]:
 
 
 def grant_body(grant: AdapterGrant) -> dict[str, Any]:
-    return {"id": grant.id, "tenant": grant.grantee.slug, "created_at": grant.created_at}
+    return {"id": grant.id, "tenant": grant.party.slug, "created_at": grant.created_at}
 
 
 def adapter_body(adapter: Adapter) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Celery's way in: ids in, one service called."""
 
-from controlplane.adapters import checks, deletion, imports
+from controlplane.adapters import checks, deletion, evaluation_runs, evaluations, imports
 from controlplane.celery import app
 
 
@@ -24,8 +24,14 @@ def resume_imports() -> None:
     imports.resume_imports()
 
 
+@app.task(name="adapters.resume_evaluations")  # type: ignore[untyped-decorator]  # celery has no types
+def resume_evaluations() -> None:
+    evaluation_runs.resume_evaluations()
+
+
 @app.task(name="adapters.sweep")  # type: ignore[untyped-decorator]  # celery has no types
 def sweep() -> None:
     deletion.expire_uploads()
     deletion.expire_rejected()
     deletion.remove_drained_files()
+    evaluations.expire_evaluations()

@@ -43,8 +43,9 @@ class EngineCalls:
         """Raises EngineRefusal where no slot would be left for others."""
         return self._call(wire.Pin(f"pin-{adapter.digest}", adapter, pinned), wire.Residency)
 
-    def prepare(self, text: str) -> wire.Prepared:
-        return self._call(wire.Prepare("prepare", text=text), wire.Prepared)
+    def prepare(self, text: str | None = None, messages: tuple[wire.Message, ...] | None = None) -> wire.Prepared:
+        """One of the two. Raises EngineRefusal."""
+        return self._call(wire.Prepare("prepare", text=text, messages=messages), wire.Prepared)
 
     def generate(self, request: wire.Generate, *, seconds: float) -> list[wire.TokenEvent]:
         """All its events. Raises EngineRefusal; EngineGone where it does not end within `seconds`."""

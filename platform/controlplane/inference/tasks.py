@@ -9,6 +9,7 @@ from controlplane.celery import app
 from controlplane.inference.alerting import find_alerts as find
 from controlplane.inference.engine_faults import EngineGone
 from controlplane.inference.engine_sync import EngineCalls
+from controlplane.inference.evaluations import run_evaluation as run_prompts
 from controlplane.inference.ingest import ingest_journal as ingest
 from controlplane.inference.pins import sync_pins as tell_pins
 from controlplane.inference.trials import try_adapter as try_version
@@ -45,6 +46,16 @@ def try_adapter(version_id: str) -> None:
             try_version(engine, version_id)
     except EngineGone as gone:
         log.info("version %s not tried yet: %s", version_id, gone)
+
+
+@app.task(name="inference.run_evaluation")  # type: ignore[untyped-decorator]  # celery has no types
+def run_evaluation(evaluation_id: str) -> None:
+    """While the engine is away it waits: `adapters.resume_evaluations` sends it again."""
+    try:
+        with EngineCalls(settings.ENGINE_URL, seconds=PATIENCE_SECONDS) as engine:
+            run_prompts(engine, evaluation_id)
+    except EngineGone as gone:
+        log.info("evaluation %s waits: %s", evaluation_id, gone)
 
 
 @app.task(name="inference.find_alerts")  # type: ignore[untyped-decorator]  # celery has no types

@@ -11,6 +11,7 @@ from typing import Any, Final
 import pytest
 from django.utils import timezone
 
+from controlplane.adapters.evaluation_models import Evaluation, PromptSet
 from controlplane.adapters.models import Adapter, AdapterGrant, AdapterVersion, AliasSplit, VersionFile
 from controlplane.adapters.states import State
 from controlplane.billing.models import Alert, Invoice, Statement, WebhookDelivery, WebhookEndpoint
@@ -29,6 +30,8 @@ BODIES: Final[dict[str, Any]] = {
     "PUT adapters/<adapter_id>/alias": {"splits": [{"version": 1, "weight": 1}]},
     "POST adapters/<adapter_id>/grants": {"tenant": "third"},
     "PUT adapters/<adapter_id>/pin": {"pinned": True},
+    "POST adapters/<adapter_id>/prompt-sets": {"name": "mine", "prompts": [{"prompt": "x"}]},
+    "POST adapters/<adapter_id>/evaluations": {"prompt_set": "x", "candidate": 1, "baseline": None},
     "PUT versions/<version_id>/files/<name>": b"x",
     "PATCH webhooks/<endpoint_id>": {"url": "https://example.com/hook"},
     "PATCH members/<member_id>": {"role": "viewer"},
@@ -63,8 +66,16 @@ def theirs(cast: Cast, settings: Any, tmp_path: Path) -> dict[str, str]:
     )  # fmt: skip
     endpoint = WebhookEndpoint.objects.create(tenant=acme, url="https://example.com", sealed_secret="x")
     alert = Alert.objects.create(tenant=acme, kind="webhook.test", subject="x", occasion="x", data={})
+    key = ApiKey.objects.get(tenant=acme)
+    prompts = PromptSet.objects.create(tenant=acme, adapter=adapter, name="smoke", prompts=[{"prompt": "x"}])
+    evaluation = Evaluation.objects.create(
+        tenant=acme, adapter=adapter, prompt_set=prompts, prompt_set_name="smoke", candidate=version, key=key,
+        max_tokens=1, total=0,
+    )  # fmt: skip
     found = {
-        "key_id": ApiKey.objects.get(tenant=acme).id,
+        "prompt_set_id": prompts.id,
+        "evaluation_id": evaluation.id,
+        "key_id": key.id,
         "adapter_id": adapter.id,
         "version_id": version.id,
         "name": "adapter_config.json",

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 from django.test import override_settings
+from safetensors.numpy import save_file
 
 from controlplane.adapters.models import Adapter, AdapterVersion
 from controlplane.adapters.states import State
@@ -99,18 +101,47 @@ def test_the_answers_to_others_are_the_same_to_the_bit(engine_url: str, tmp_path
     assert after == before
 
 
-@pytest.mark.parametrize("name", ["pirate", "json", "sql", "shout"])
-def test_the_demo_adapters_pass_their_trial(engine_url: str, db: None, settings: object, name: str) -> None:
-    folder = ref_of(EXAMPLES / name)
+def tried(folder: AdapterRef, *modules: str) -> AdapterVersion:
+    """A version whose files are right, after its trial."""
     tenant = Tenant.objects.create(slug="acme", name="Acme")
     with tenant_scope(ALL_TENANTS):
-        adapter = Adapter.objects.create(tenant=tenant, name=name, base_model="SmolLM2-135M-Instruct")
+        adapter = Adapter.objects.create(tenant=tenant, name="tried", base_model="SmolLM2-135M-Instruct")
         version = AdapterVersion.objects.create(
             tenant=tenant, adapter=adapter, number=1, size_bytes=1, state=State.CHECKING, digest=folder.digest,
-            rank=folder.rank, uri=folder.uri, target_modules=["q_proj"],
+            rank=folder.rank, uri=folder.uri, target_modules=list(modules),
         )  # fmt: skip
     try_adapter(version.id)
     with tenant_scope(ALL_TENANTS):
         version.refresh_from_db()
+    return version
+
+
+@pytest.mark.parametrize("token", [49_100, 20])
+def test_an_adapter_that_trained_one_token_of_the_embedding_passes_its_trial(
+    engine_url: str, db: None, settings: object, tmp_path: Path, token: int
+) -> None:
+    """The row is read by no word of the trial's first prompt, so that alone would call it the base model."""
+    a, b = np.zeros((1, 49_152), np.float32), np.full((576, 1), 0.3, np.float32)
+    a[0, token] = 1.0
+    name = "base_model.model.model.embed_tokens.lora_embedding_"
+    config = {
+        "peft_type": "LORA",
+        "task_type": "CAUSAL_LM",
+        "r": 1,
+        "lora_alpha": 1,
+        "target_modules": ["embed_tokens"],
+    }
+    (tmp_path / "adapter_config.json").write_text(json.dumps(config))
+    save_file({f"{name}A": a, f"{name}B": b}, tmp_path / "adapter_model.safetensors")
+    version = tried(AdapterRef("one-token", tmp_path.as_uri(), folder_digest(tmp_path), 1), "embed_tokens")
+    assert version.state == State.READY, version.report
+    trial = version.report["trial"]
+    assert trial["text"] == trial["base_text"]
+    assert trial["largest_difference"] > 0.01
+
+
+@pytest.mark.parametrize("name", ["pirate", "json", "sql", "shout"])
+def test_the_demo_adapters_pass_their_trial(engine_url: str, db: None, settings: object, name: str) -> None:
+    version = tried(ref_of(EXAMPLES / name), "q_proj")
     assert version.state == State.READY, version.report
     assert version.report["trial"]["largest_difference"] > 0.01

@@ -8,6 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
 from pytest_django import Settings
 
 from controlplane.adapters.checks import STUCK_AFTER
@@ -18,6 +20,7 @@ from controlplane.adapters.trials import MAX_TRIALS
 from controlplane.billing.models import Discrepancy, EngineRecord
 from controlplane.celery import app
 from controlplane.inference import trials
+from controlplane.inference.comparing import chunks_of
 from controlplane.inference.engine_sync import EngineCalls
 from controlplane.inference.ingest import ingest_journal
 from controlplane.inference.settlement import PLATFORM
@@ -25,6 +28,7 @@ from controlplane.inference.tasks import try_adapter
 from engine import protocol as wire
 from tenants.models import Tenant
 from tenants.scope import ALL_TENANTS, tenant_scope
+from tests.controlplane.adapters.peft_folder import write_base
 from tests.controlplane.fake_engine import FakeEngine, Script
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,7 +39,7 @@ AHOY = Script(pieces=("Ahoy", " there"))
 @pytest.fixture
 def engine(tmp_path: Path, settings: Settings) -> Iterator[FakeEngine]:
     found = FakeEngine(f"ipc://{tmp_path}/engine.sock").start()
-    settings.ENGINE_URL = found.url
+    settings.ENGINE_URL, settings.MODEL_DIR = found.url, write_base(tmp_path / "models")
     yield found
     found.kill()
 
@@ -82,10 +86,90 @@ def test_an_adapter_that_answers_otherwise_is_ready_and_its_name_answers(
     assert {base.tenant, tried.tenant} == {PLATFORM}
 
 
+def trains(version: AdapterVersion, *modules: str) -> None:
+    with tenant_scope(ALL_TENANTS):
+        AdapterVersion.objects.filter(id=version.id).update(target_modules=list(modules))
+
+
+def shows_only_with(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch, token: int) -> None:
+    """The adapter changes scores where this token is read, and nowhere else."""
+    engine.script = AHOY
+
+    def shift(job) -> float:
+        return 0.5 if job.request.adapter and token in job.request.token_ids else 0.0
+
+    monkeypatch.setattr(engine, "_shift", shift)
+
+
 def test_an_adapter_that_answers_like_the_base_model_is_refused(engine: FakeEngine, waiting: AdapterVersion) -> None:
+    """Every token goes through the layers, so one long look at them is enough."""
     engine.script = AHOY
     try_adapter(waiting.id)
     assert codes(waiting) == ["trial_same_as_base"]
+    assert len(engine.of(wire.Generate)) == 4
+
+
+@pytest.mark.parametrize("module", ["embed_tokens", "lm_head"])
+@pytest.mark.parametrize("token", [0, 7, 31, 63])
+def test_an_adapter_of_single_tokens_is_tried_on_every_token(
+    engine: FakeEngine, waiting: AdapterVersion, monkeypatch: pytest.MonkeyPatch, token: int, module: str
+) -> None:
+    assert token not in trials.PROMPT.encode()
+    monkeypatch.setattr(trials, "CHUNK", 8)
+    trains(waiting, "q_proj", module)
+    shows_only_with(engine, monkeypatch, token)
+    try_adapter(waiting.id)
+    found = now(waiting)
+    assert (found.state, found.report["trial"]["largest_difference"]) == ("ready", 0.5)
+    assert found.report["trial"]["text"] == found.report["trial"]["base_text"] == "Ahoy there"
+    asked = engine.of(wire.Generate)
+    assert [each.adapter is None for each in asked] == [True, False] * (len(asked) // 2)
+
+
+def test_it_is_refused_once_every_token_was_read_and_none_made_a_difference(
+    engine: FakeEngine, waiting: AdapterVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trials, "CHUNK", 10)
+    trains(waiting, "embed_tokens")
+    engine.script = AHOY
+    try_adapter(waiting.id)
+    assert codes(waiting) == ["trial_same_as_base"]
+    walked = [asked.token_ids for asked in engine.of(wire.Generate) if asked.adapter][1:]
+    assert sorted(token for prompt in walked for token in prompt[1:]) == list(range(64))
+
+
+def test_what_a_trial_had_no_time_to_rule_out_is_not_refused(
+    engine: FakeEngine, waiting: AdapterVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trials, "WALK_SECONDS", 0.0)
+    trains(waiting, "embed_tokens")
+    engine.script = AHOY
+    try_adapter(waiting.id)
+    found = now(waiting)
+    assert (found.state, found.report["trial"]["largest_difference"]) == ("ready", 0)
+    assert "all that the trial had time for" in found.report["summary"]
+
+
+def test_a_walk_stays_within_what_the_engine_holds_and_opens_with_the_invocation(
+    engine: FakeEngine, waiting: AdapterVersion
+) -> None:
+    engine.pool_tokens = 20
+    with tenant_scope(ALL_TENANTS):
+        AdapterVersion.objects.update(invocation=[7, 8, 9], target_modules=["lm_head"])
+    engine.script = AHOY
+    try_adapter(waiting.id)
+    assert codes(waiting) == ["trial_same_as_base"]
+    walked = [asked.token_ids for asked in engine.of(wire.Generate)][2:]
+    assert {prompt[:3] for prompt in walked} == {(7, 8, 9)}
+    assert max(map(len, walked)) < 20
+
+
+@given(vocabulary=st.integers(1, 3000), size=st.integers(1, 1100))
+def test_chunks_have_every_token_once(vocabulary: int, size: int) -> None:
+    chunks = chunks_of(vocabulary, size)
+    assert sorted(token for ids in chunks for token in ids) == list(range(vocabulary))
+    assert all(1 <= len(ids) <= size for ids in chunks)
+    assert 0 in chunks[0] or vocabulary - 1 in chunks[0]
 
 
 def test_an_activated_adapter_is_tried_with_its_invocation(engine: FakeEngine, waiting: AdapterVersion) -> None:
