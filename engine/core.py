@@ -25,7 +25,7 @@ from engine.metering.metrics import Metrics
 from engine.models.rows import Rows
 from engine.protocol import EngineError, Event, FinishReason, Generate, Grammar, Pin, Usage
 from engine.request import Request
-from engine.scheduling.admission import Limits, refusal
+from engine.scheduling.admission import Limits, refusal, turn_of
 from engine.scheduling.overload import Line, ServiceRate, Shedding
 from engine.scheduling.scheduler import Scheduler
 from engine.scheduling.sequence import Batch, Run, Sequence
@@ -177,7 +177,7 @@ class Engine:
             message = "the engine is stopping: send the request to another one, or again when it is back"
             return EngineError(request.request_id, code="engine_draining", message=message, permanent=False)
         waits = self._scheduler
-        line = Line(waits.waiting_count, waits.waiting_of(request.tenant), waits.tenants_waiting)
+        line = Line(waits.waiting_count, waits.waiting_of(turn_of(request)), waits.tenants_waiting)
         return self._shedding.refusal(request, line, self._rate)
 
     def _accept(self, asked: Generate) -> EngineError | None:

@@ -12,7 +12,7 @@ from engine.decoding.sampler import stream_seed
 from engine.decoding.text_stream import TextStream
 from engine.protocol import Generate, Grammar
 from engine.request import Request
-from engine.scheduling.admission import Limits
+from engine.scheduling.admission import Limits, turn_of
 from engine.scheduling.sequence import Sequence
 from engine.search import Search
 
@@ -89,7 +89,7 @@ class Intake:
         reads_all = asked.pooling == "mean" or asked.sampling.prompt_logprobs is not None
         return Sequence(
             request_id=asked.request_id,
-            tenant=asked.tenant,
+            tenant=turn_of(asked),
             namespace=cache_namespace(asked.namespace, adapter.digest if adapter else None, is_long=is_long),
             base_namespace=cache_namespace(asked.namespace, None, is_long=is_long),
             adapter=adapter,

@@ -141,6 +141,7 @@ class Generate(msgspec.Struct, tag="generate", frozen=True):
     what has not ended by then ends with the error `deadline_exceeded`. None: no deadline.
     pooling: no text is made; the last event carries the prompt's embedding. sampling.max_tokens is 0 then.
     traceparent: W3C trace context of the gateway's span, for the engine's own.
+    background: it has its turn, and its weight, apart from the tenant's other requests.
     """
 
     request_id: str
@@ -153,6 +154,7 @@ class Generate(msgspec.Struct, tag="generate", frozen=True):
     deadline_s: float | None = None
     pooling: Literal["mean", "last"] | None = None
     traceparent: str | None = None
+    background: bool = False
 
 
 class Abort(msgspec.Struct, tag="abort", frozen=True):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from tenants.keys import is_same, parse_key
 from tenants.networks import is_inside
-from tenants.sql import Plan, Query
+from tenants.sql import Plan, Query, Row
 
 
 class InvalidKey(Exception):
@@ -32,7 +32,7 @@ class Principal:
         return self.allowed_networks is None or is_inside(address, self.allowed_networks)
 
 
-_FIND = """
+_SELECT = """
 SELECT k.id, k.name, k.prefix, k.digest, k.pepper_version, k.old_digest, k.old_pepper_version,
        array(SELECT jsonb_array_elements_text(k.scopes)) AS scopes,
        CASE jsonb_typeof(k.allowed_models) WHEN 'array'
@@ -41,9 +41,10 @@ SELECT k.id, k.name, k.prefix, k.digest, k.pepper_version, k.old_digest, k.old_p
             THEN array(SELECT jsonb_array_elements_text(k.allowed_networks)) END AS allowed_networks,
        t.id AS tenant_id, t.slug, t.cache_salt
 FROM tenants_apikey k JOIN tenants_tenant t ON t.id = k.tenant_id
-WHERE (k.prefix = %(prefix)s OR (k.old_prefix = %(prefix)s AND k.old_until > now()))
-  AND k.revoked_at IS NULL AND t.is_active AND (k.expires_at IS NULL OR k.expires_at > now())
+WHERE k.revoked_at IS NULL AND t.is_active AND (k.expires_at IS NULL OR k.expires_at > now())
 """
+_FIND = f"{_SELECT} AND (k.prefix = %(prefix)s OR (k.old_prefix = %(prefix)s AND k.old_until > now()))"
+_FIND_BY_ID = f"{_SELECT} AND k.id = %(id)s"
 # At most one write a minute and key, so that a busy key does not turn reads into row locks.
 _TOUCH = """
 UPDATE tenants_apikey SET last_used_at = now()
@@ -64,6 +65,16 @@ def authenticate_plan(raw_key: str) -> Plan[Principal]:
     if not is_same(raw_key, row[f"{which}digest"], row[f"{which}pepper_version"]):
         raise InvalidKey
     yield Query(_TOUCH, {"id": row["id"]})
+    return _principal(row)
+
+
+def principal_of_key(key_id: str) -> Plan[Principal | None]:
+    """For work that goes on after the call that asked for it. None for a key that would be refused now."""
+    rows = yield Query(_FIND_BY_ID, {"id": key_id})
+    return _principal(rows[0]) if rows else None
+
+
+def _principal(row: Row) -> Principal:
     return Principal(
         row["tenant_id"],
         row["slug"],

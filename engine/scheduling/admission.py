@@ -47,6 +47,11 @@ def refusal(request: Generate, limits: Limits) -> EngineError | None:
     return EngineError(ref=request.request_id, code=code, message=message, param=param) if code else None
 
 
+def turn_of(request: Generate) -> str:
+    """In whose turn it is served: its tenant's, or that of the tenant's background work."""
+    return f"{request.tenant}/background" if request.background else request.tenant
+
+
 def _problems(request: Generate, limits: Limits) -> Iterator[tuple[str, str, str]]:
     yield from _prompt_problems(request.token_ids, limits)
     for param, message in sampling_problems(request, limits.vocab_size, min(limits.choices, MAX_CHOICES)):

@@ -16,7 +16,8 @@ class Sequence:
     entries say 0, and nothing reads them.
     max_len: tokens it may grow to. arrival: seniority, kept when preempted.
     metered_cached_len: `cached_len` of the first admission, None before it: what preemption does is not the tenant's.
-    weight: its tenant's share of the service. queued_at: the plan after which it began to wait.
+    tenant: whose turn it is served in (`admission.turn_of`). weight: its share of the service.
+    queued_at: the plan after which it began to wait.
     passed_over_at: the plan that first passed it over because its adapter was in no slot.
     namespace: of its K/V in the prefix cache; base_namespace: the base model's, of the same tenant. fork: where an
     activated adapter begins, known from its first slot on; tokens before it are the base model's.

@@ -76,6 +76,12 @@ S3_BUCKETS = [b for b in env_str("VENEER_IMPORT_S3_BUCKETS", "").split(",") if b
 S3_KEY_ID, S3_SECRET = env_str("VENEER_IMPORT_S3_KEY_ID", ""), env_str("VENEER_IMPORT_S3_SECRET", "")
 DEFAULT_MAX_TOKENS = env_int("VENEER_DEFAULT_MAX_TOKENS", 512)
 HOLD_TTL_SECONDS = env_int("VENEER_HOLD_TTL_SECONDS", 90)
+MAX_BATCH_FILE_BYTES = env_int("VENEER_MAX_BATCH_FILE_BYTES", 100 * 1024 * 1024)
+MAX_BATCH_LINES = env_int("VENEER_MAX_BATCH_LINES", 50_000)
+MAX_FILE_BYTES_PER_TENANT = env_int("VENEER_MAX_FILE_BYTES_PER_TENANT", 5 * 1024**3)
+MAX_OPEN_BATCHES_PER_TENANT = env_int("VENEER_MAX_OPEN_BATCHES_PER_TENANT", 50)
+BATCH_LINES = env_int("VENEER_BATCH_LINES", 16)  # of batches, run at once
+BATCH_LINES_PER_TENANT = env_int("VENEER_BATCH_LINES_PER_TENANT", 4)
 AUTH_CACHE_SECONDS = 0.8  # a revoked key is refused within a second, everywhere
 # What an hour of this device costs the operator, in dollars: turns device-seconds into cost.
 DEVICE_COST_PER_HOUR = _setting("VENEER_DEVICE_COST_PER_HOUR", "0.40")
@@ -104,6 +110,7 @@ INSTALLED_APPS = [
     "controlplane.quotas",
     "controlplane.billing",
     "controlplane.inference",
+    "controlplane.batches",
     "controlplane.console",
     "controlplane.embedded",
 ]
@@ -132,7 +139,9 @@ DATABASES = {
         "OWNER": _login(_owner_url()),  # who migrates
     }
 }
-MIGRATION_MODULES = {app: f"migrations.{app}" for app in ("tenants", "adapters", "quotas", "billing", "inference")}
+MIGRATION_MODULES = {
+    app: f"migrations.{app}" for app in ("tenants", "adapters", "quotas", "billing", "inference", "batches")
+}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 AUTH_USER_MODEL = "tenants.User"
 PASSWORD_HASHERS = [  # the first for new passwords; one of another is hashed anew when its owner signs in
@@ -208,7 +217,11 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {"visibility_timeout": 120}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 # A slow download or evaluation keeps no check waiting: they have workers of their own.
-CELERY_TASK_ROUTES = {"adapters.fetch_version": {"queue": "imports"}, "inference.run_evaluation": {"queue": "imports"}}
+CELERY_TASK_ROUTES = {
+    "adapters.fetch_version": {"queue": "imports"},
+    "inference.run_evaluation": {"queue": "imports"},
+    "batches.work": {"queue": "batches"},
+}
 CELERY_BEAT_SCHEDULE = {
     "ingest-journal": {"task": "inference.ingest_journal", "schedule": 2.0},
     "sync-pins": {"task": "inference.sync_pins", "schedule": 5.0},
@@ -222,6 +235,9 @@ CELERY_BEAT_SCHEDULE = {
     "send-webhooks": {"task": "billing.send_webhooks", "schedule": 5.0},
     "expire-credit": {"task": "billing.expire_credit", "schedule": 60.0},
     "sweep-sessions": {"task": "console.sweep_sessions", "schedule": 3600.0},
+    # What is sent while a worker is at it is dropped: it looks itself.
+    "work-off-batches": {"task": "batches.work", "schedule": 5.0, "options": {"expires": 5}},
+    "sweep-batches": {"task": "batches.sweep", "schedule": 60.0},
     "sweep-adapters": {"task": "adapters.sweep", "schedule": 60.0},
 }
 

@@ -19,6 +19,7 @@ urlpatterns = [
     path("api/v1/", include("controlplane.quotas.urls")),
     path("api/v1/", include("controlplane.billing.urls")),
     path("api/v1/adapters/<slug:adapter_id>/traffic", TrafficApi.as_view()),  # of adapters and billing
+    path("api/v1/", include("controlplane.batches.urls")),
     path("api/v1/balance", BalanceApi.as_view()),  # of quotas and billing both, which know nothing of each other
     path("v1/", include("controlplane.inference.urls")),
     path("", include("controlplane.console.urls")),  # and the pages: last, for it ends in a catch-all

@@ -94,7 +94,7 @@ def test_other_terminals_find_the_stack_and_strangers_do_not(world: "World") -> 
     file = world.stack.home / "run" / "stack.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     pids = world.stack.facts()["pids"]
-    assert set(pids) == {"postgres", "valkey", "engine", "worker", "imports", "beat", "console", "door"}
+    assert set(pids) == {"postgres", "valkey", "engine", "worker", "imports", "batches", "beat", "console", "door"}
     assert all(is_running(pid) for pid in pids.values())
 
 

@@ -19,9 +19,12 @@ class _Exceeded(Exception):
 
 
 def limit_for(scope: Scope) -> int:
-    """Bytes. Only parts of an upload may be large."""
-    is_part = scope["method"] == "PUT" and scope["path"].startswith("/api/v1/versions/")
-    limit: int = settings.MAX_PART_BYTES if is_part else settings.MAX_BODY_BYTES
+    """Bytes. Only parts of an upload may be large, and files of batches."""
+    limit: int = settings.MAX_BODY_BYTES
+    if scope["method"] == "PUT" and scope["path"].startswith("/api/v1/versions/"):
+        limit = settings.MAX_PART_BYTES
+    if (scope["method"], scope["path"]) == ("POST", "/v1/files"):
+        limit += settings.MAX_BATCH_FILE_BYTES
     return limit
 
 

@@ -122,9 +122,11 @@ class Blueprint:
         worker = [*celery, "worker", "--pool", "threads", "--concurrency", "2", "--without-mingle", "--without-gossip"]
         beat = [*celery, "beat", "--schedule", str(self.home.run / "beat"), "--pidfile", ""]
         imports = [*worker, "--queues", "imports", "--hostname", "imports@%h"]
+        batches = [*worker, "--queues", "batches", "--hostname", "batches@%h"]
         return [
             self._django("worker", worker, WORKERS),
             self._django("imports", imports, WORKERS),
+            self._django("batches", batches, WORKERS),
             self._django("beat", beat, WORKERS),
         ]
 

@@ -70,11 +70,18 @@ async def key(call: Call) -> HttpResponseBase:
         "label": f"{found['name']} ({found['prefix']}...{found['last4']})",
         "tenant": call.principal.tenant_slug,
         "scopes": list(call.principal.scopes),
+        "allowed_models": _all_of(call.principal.allowed_models),
+        "allowed_networks": _all_of(call.principal.allowed_networks),
         "expires_at": found["expires_at"].isoformat() if found["expires_at"] else None,
         "usage": {name: money_text(spend[name]) for name in ("total", "daily", "weekly", "monthly")},
         "limits": {level: _limits(state) for level, state in limits.items()},
     }
     return json_reply({"data": body})
+
+
+def _all_of(names: tuple[str, ...] | None) -> list[str] | None:
+    """None: there is no such limit."""
+    return None if names is None else list(names)
 
 
 def _limits(state: QuotaState) -> Json:
@@ -123,8 +130,13 @@ def _status(finish_reason: str) -> str:
 
 
 def _ended(event: dict[str, Any]) -> Json:
+    """latency_seconds: from its admission to its last token."""
+    seconds = (event["finished_at"] - event["started_at"]).total_seconds()
     return {
         "model": event["model"],
+        "adapter_version": event["adapter_version_id"],
+        "key": event["key_id"],
+        "is_batch": event["is_batch"],
         "finish_reason": event["finish_reason"],
         "prompt_tokens": event["prompt_tokens"],
         "cached_tokens": event["cached_tokens"],
@@ -133,4 +145,6 @@ def _ended(event: dict[str, Any]) -> Json:
         "cost": money_text(event["amount"]),
         "started_at": event["started_at"].isoformat(),
         "finished_at": event["finished_at"].isoformat(),
+        "latency_seconds": seconds,
+        "tokens_per_second": event["completion_tokens"] / seconds if seconds else None,
     }

@@ -56,11 +56,14 @@ def base_model() -> str:
     return settings.MODEL_DIR.name
 
 
-async def take_orders(door: Door, principal: Principal, wanted: Wanted, request_id: str) -> list[Order]:
-    """One order per prompt: the first has the request's own id, the others `<id>-1`, `<id>-2`, ...
+async def take_orders(
+    door: Door, principal: Principal, wanted: Wanted, request_id: str, *, is_batch: bool = False
+) -> list[Order]:
+    """One order per prompt: the first has the request's own id, the others `<id>-1`, `<id>-2`, ... is_batch: at the price
+    of batches.
 
     Raises ApiError: 404 unknown model, 400 prompt or room, 503 engine away or no price."""
-    plan = choose_model(principal, wanted.model, wanted.user)
+    plan = choose_model(principal, wanted.model, wanted.user, is_batch=is_batch)
     chosen = await run_lean(door.pool, plan, tenant=principal.tenant_id)
     try:
         engine = await door.engine.known()
@@ -69,7 +72,7 @@ async def take_orders(door: Door, principal: Principal, wanted: Wanted, request_
         raise error_of(refusal.error, wanted.names) from None
     except EngineGone:
         raise engine_gone() from None
-    account, ref = _account(principal, chosen), _ref(chosen.adapter)
+    account, ref = _account(principal, chosen, is_batch), _ref(chosen.adapter)
     return [
         Order(
             f"{request_id}-{i}" if i else request_id,
@@ -86,7 +89,7 @@ async def take_orders(door: Door, principal: Principal, wanted: Wanted, request_
     ]
 
 
-def _account(principal: Principal, chosen: Chosen) -> Account:
+def _account(principal: Principal, chosen: Chosen, is_batch: bool) -> Account:
     adapter = chosen.adapter
     return Account(
         tenant_id=principal.tenant_id,
@@ -96,6 +99,7 @@ def _account(principal: Principal, chosen: Chosen) -> Account:
         model=chosen.name,
         base_model=base_model(),
         price=chosen.price,
+        is_batch=is_batch,
     )
 
 
@@ -120,18 +124,23 @@ def pick_of(model: str, who: str) -> float:
     return int.from_bytes(hashlib.sha256(f"{model}\0{who}".encode()).digest()[:6], "big") / 2**48
 
 
-def choose_model(principal: Principal, model: str, user: str | None = None) -> Plan[Chosen]:
+def choose_model(
+    principal: Principal, model: str, user: str | None = None, *, is_batch: bool = False
+) -> Plan[Chosen]:
     """The model by the name the caller used, and its price. Foreign and missing names are one 404.
 
     user: who of the caller's users asks; a split is by them, else by the key."""
     check_allowed(principal, model)
     tenant_id, base = principal.tenant_id, base_model()
     if model == base:
-        return Chosen(base, None, (yield from price_for(tenant_id=tenant_id, base_model=base, adapter_id=None)))
+        price = yield from price_for(tenant_id=tenant_id, base_model=base, adapter_id=None, is_batch=is_batch)
+        return Chosen(base, None, price)
     found = yield from resolve_model(tenant_id=tenant_id, model=model, pick=pick_of(model, user or principal.key_id))
     if found is None or found.base_model != base:
         raise model_not_found(model)
-    price = yield from price_for(tenant_id=tenant_id, base_model=base, adapter_id=found.adapter_id)
+    price = yield from price_for(
+        tenant_id=tenant_id, base_model=base, adapter_id=found.adapter_id, is_batch=is_batch
+    )
     return Chosen(found.name, found, price)
 
 

@@ -26,6 +26,7 @@ from tenants.sql import run_lean
 log = logging.getLogger(__name__)
 ABORT_PATIENCE_SECONDS = 10.0
 SETTLE_TRIES = 4
+MIN_WEIGHT, BATCH_WEIGHT = 0.01, 0.1  # the wire's least; a batch's share beside its tenant's other requests
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ def _request(order: Order, weight: float, traceparent: str | None) -> Generate:
         order.prompt.token_ids,
         order.sampling,
         order.adapter,
-        tenant_weight=weight,
+        tenant_weight=max(MIN_WEIGHT, weight * BATCH_WEIGHT) if order.account.is_batch else weight,
+        background=order.account.is_batch,
         deadline_s=order.deadline_s,
         pooling=order.pooling,
         traceparent=traceparent,

@@ -4,6 +4,7 @@ import base64
 import math
 import sys
 from array import array
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from django.http.response import HttpResponseBase
@@ -16,6 +17,7 @@ from controlplane.inference.fields import Body, is_token_id, read_int, wrong
 from controlplane.inference.parameters import MAX_TOKENS
 from controlplane.inference.pieces import Piece
 from controlplane.inference.replies import json_reply
+from controlplane.inference.resources import Door
 from controlplane.inference.run import Ending, Run
 from controlplane.inference.schemas import Wanted, check_labels, read_model, read_timeout
 from controlplane.inference.services import start
@@ -28,15 +30,28 @@ _POOLINGS: Final = ("mean", "last")
 
 @endpoint("POST", "inference")
 async def embeddings(call: Call) -> HttpResponseBase:
-    body = call.body()
-    wanted = parse_embeddings(body, read_timeout(call.request.headers))
+    headers: dict[str, str] = {}
+
+    async def begin(wanted: Wanted) -> Run:
+        run = await start(call.door, call.principal, wanted, call.id)
+        headers.update(run.headers or {})
+        return run
+
+    answer = await embed(call.door, call.body(), begin, read_timeout(call.request.headers))
+    return json_reply(answer, headers=headers)
+
+
+async def embed(
+    door: Door, body: Body, begin: Callable[[Wanted], Awaitable[Run]], deadline_s: float | None = None
+) -> Json:
+    """The whole answer. begin: runs what is wanted."""
+    wanted = parse_embeddings(body, deadline_s)
     is_base64 = _one_of(body, "encoding_format", _FORMATS) == "base64"
-    size = (await known_engine(call.door)).hidden_size
+    size = (await known_engine(door)).hidden_size
     if (read_int(body, "dimensions", 1, MAX_TOKENS) or size) != size:
         raise wrong("dimensions", body["dimensions"], f"this model's embeddings have {size}: leave it out")
-    run = await start(call.door, call.principal, wanted, call.id)
-    choices, ending = await ended(run)
-    return json_reply(_answer(run, choices, ending, is_base64=is_base64), headers=run.headers)
+    run = await begin(wanted)
+    return _answer(run, *await ended(run), is_base64=is_base64)
 
 
 def parse_embeddings(body: Body, deadline_s: float | None = None) -> Wanted:

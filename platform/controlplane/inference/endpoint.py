@@ -43,7 +43,7 @@ class Call:
             )
         raw = self.request.read(settings.MAX_BODY_BYTES + 1)
         if len(raw) > settings.MAX_BODY_BYTES:
-            raise body_too_large()
+            raise body_too_large(settings.MAX_BODY_BYTES)
         return parse_json(raw)
 
 
@@ -57,8 +57,9 @@ class MethodNotAllowed(ApiError):
     code = "method_not_allowed"
 
 
-def body_too_large() -> TooLarge:
-    return TooLarge(f"The body is larger than {settings.MAX_BODY_BYTES} bytes: shorten the prompt.")
+def body_too_large(limit: int) -> TooLarge:
+    """limit: bytes."""
+    return TooLarge(f"The body is larger than {limit} bytes: send less at a time.")
 
 
 View = Callable[Concatenate[HttpRequest, P], Coroutine[Any, Any, HttpResponseBase]]

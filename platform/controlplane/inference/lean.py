@@ -6,23 +6,26 @@ of what a short request costs. This one has no middleware and sends no signals, 
 
 import asyncio
 import contextlib
-import io
+from tempfile import SpooledTemporaryFile
 
+import psycopg
 from django.conf import settings
 from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler, ASGIRequest
 from django.core.handlers.base import BaseHandler
 from django.http.response import HttpResponse, HttpResponseBase
 from django.urls import Resolver404, get_resolver
+from psycopg_pool import PoolTimeout
 
-from controlplane.errors import ApiError, NotFound
+from controlplane.errors import ApiError, NotAuthenticated, NotFound
 from controlplane.inference.endpoint import body_too_large, error_reply
 from controlplane.inference.replies import EventStream
-from controlplane.inference.resources import Receive, Scope, Send
+from controlplane.inference.resources import Door, Receive, Scope, Send
 from tenants.ids import new_id
 
 # A body over the limit is read on up to here, so that its sender gets to read why it is refused.
 DRAIN_FACTOR = 8
+FILES = "/v1/files"  # uploads
 
 
 class LeanHandler(ASGIHandler):
@@ -37,7 +40,8 @@ class LeanHandler(ASGIHandler):
             await send({"type": "websocket.close", "code": 1000})
             return
         try:
-            request, _ = self.create_request(scope, await self.read_body(receive))
+            body = await self.read_body(receive, await _body_limit(scope))
+            request, _ = self.create_request(scope, body)
         except RequestAborted:
             return
         except ApiError as error:
@@ -87,25 +91,42 @@ class LeanHandler(ASGIHandler):
                 await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body"})
 
-    async def read_body(self, receive: Receive) -> io.BytesIO:  # type: ignore[override]
-        """The whole body, counted while it is read. Raises TooLarge, and RequestAborted when the client leaves."""
-        body, size = io.BytesIO(), 0
+    async def read_body(  # type: ignore[override]
+        self, receive: Receive, limit: int
+    ) -> "SpooledTemporaryFile[bytes]":
+        """The whole body, counted while it is read; what is large lies on the disk. Raises TooLarge, and RequestAborted
+        when the client leaves."""
+        body, size = SpooledTemporaryFile[bytes](max_size=settings.MAX_BODY_BYTES), 0
         while True:
             message = await receive()
             if message["type"] == "http.disconnect":
                 raise RequestAborted
             part = message.get("body", b"")
             size += len(part)
-            if size <= settings.MAX_BODY_BYTES:
+            if size <= limit:
                 body.write(part)
-            elif size > DRAIN_FACTOR * settings.MAX_BODY_BYTES:
-                raise body_too_large()
+            elif size > limit + DRAIN_FACTOR * settings.MAX_BODY_BYTES:
+                raise body_too_large(limit)
             if not message.get("more_body", False):
                 break
-        if size > settings.MAX_BODY_BYTES:
-            raise body_too_large()
+        if size > limit:
+            raise body_too_large(limit)
         body.seek(0)
         return body
+
+
+async def _body_limit(scope: Scope) -> int:
+    """Bytes. Only whoever has a key may upload a file; what another sends is read as far as any request, and refused."""
+    limit: int = settings.MAX_BODY_BYTES
+    door = scope.get("veneer.door")
+    if (scope["method"], scope["path"]) != ("POST", FILES) or not isinstance(door, Door):
+        return limit
+    key = dict(scope["headers"]).get(b"authorization", b"").decode("latin-1")
+    try:
+        await door.gate.principal_for(door.pool, key)
+    except (NotAuthenticated, psycopg.OperationalError, PoolTimeout):
+        return limit
+    return limit + int(settings.MAX_BATCH_FILE_BYTES)
 
 
 def _refused(error: ApiError) -> HttpResponseBase:

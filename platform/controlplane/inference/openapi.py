@@ -5,6 +5,7 @@ from typing import Any, Final
 from django.http import HttpRequest, HttpResponse
 
 from controlplane.inference import openapi_answers as answers
+from controlplane.inference import openapi_batches
 from controlplane.inference import openapi_bodies as bodies
 from controlplane.inference.parameters import TIMEOUT, TIMEOUT_HEADER
 from controlplane.inference.replies import json_reply
@@ -27,7 +28,7 @@ def document() -> Json:
         "openapi": "3.1.0",
         "info": {"title": "Veneer", "version": "1", "description": "OpenAI's API for many adapters of one model."},
         "security": [{"key": []}],
-        "paths": {**_generating(), **_reading(), **_of_tokens()},
+        "paths": {**_generating(), **_reading(), **_of_tokens(), **openapi_batches.paths()},
         "components": {
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
             "schemas": {

@@ -41,17 +41,19 @@ _ALWAYS: Final = {
 _OF_BODY: Final = {
     400: "A field is wrong; `param` names it.",
     402: "The budget does not cover the most that this may cost.",
-    404: "There is no such model.",
+    404: "There is no such thing, or it is not yours.",
     408: "`x-request-timeout` was over before the end.",
     413: "The body is too large.",
     415: "The body is not declared as JSON.",
     429: "Too much at once: come back after `Retry-After` seconds.",
 }
+_OF_STATE: Final = {409: "It is in use, or has ended."}
 
 
 def errors(*also: int, has_body: bool = False) -> Json:
     """The `responses` of all that may go wrong. also: statuses besides those of every endpoint."""
-    told = {**_ALWAYS, **(_OF_BODY if has_body else {status: _OF_BODY[status] for status in also})}
+    known = {**_OF_BODY, **_OF_STATE}
+    told = {**_ALWAYS, **(_OF_BODY if has_body else {status: known[status] for status in also})}
     return {str(status): _response(text, {"$ref": "#/components/schemas/Error"}) for status, text in told.items()}
 
 

@@ -24,7 +24,8 @@ SELECT coalesce(sum(amount), 0) AS total,
 FROM billing_usageevent WHERE tenant_id = %(tenant)s AND key_id = %(key)s
 """
 _GENERATION: Final = """
-SELECT model, prompt_tokens, cached_tokens, completion_tokens, device_ns, amount, finish_reason, started_at, finished_at
+SELECT model, adapter_version_id, key_id, is_batch, prompt_tokens, cached_tokens, completion_tokens, device_ns, amount,
+    finish_reason, started_at, finished_at
 FROM billing_usageevent WHERE tenant_id = %(tenant)s AND request_id = %(request_id)s
 """
 

@@ -91,15 +91,20 @@ class Door:
 
 def new_door() -> Door:
     """The door that the settings describe."""
-    db = settings.DATABASES["default"]
-    names = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
-    parts = {ours: str(db[theirs]) for theirs, ours in names.items() if db.get(theirs)}
     return Door(
-        conninfo=make_conninfo(**parts, options=STARTUP_OPTIONS, application_name="veneer-door"),
+        conninfo=conninfo("veneer-door"),
         engine_url=settings.ENGINE_URL,
         hold_ttl=settings.HOLD_TTL_SECONDS,
         auth_seconds=settings.AUTH_CACHE_SECONDS,
     )
+
+
+def conninfo(application: str) -> str:
+    """How psycopg reaches Django's database without Django. application: what the server's own lists call it."""
+    db = settings.DATABASES["default"]
+    names = {"NAME": "dbname", "USER": "user", "PASSWORD": "password", "HOST": "host", "PORT": "port"}
+    parts = {ours: str(db[theirs]) for theirs, ours in names.items() if db.get(theirs)}
+    return make_conninfo(**parts, options=STARTUP_OPTIONS, application_name=application)
 
 
 def door_of(request: HttpRequest) -> Door:

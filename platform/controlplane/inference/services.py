@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from typing import Any
 
 import psycopg
 from psycopg_pool import PoolTimeout
@@ -16,6 +17,7 @@ from controlplane.inference.resources import Door
 from controlplane.inference.run import Ending, Run
 from controlplane.inference.schemas import Wanted
 from controlplane.inference.settlement import total_of
+from controlplane.quotas.batch_holds import Share, draw
 from controlplane.quotas.rates import Limits
 from controlplane.quotas.services import reserve
 from tenants.auth import Principal
@@ -26,14 +28,17 @@ log = logging.getLogger(__name__)
 FIRST_EVENT_SECONDS = 15.0
 
 
-async def start(door: Door, principal: Principal, wanted: Wanted, request_id: str) -> Run:
+async def start(
+    door: Door, principal: Principal, wanted: Wanted, request_id: str, share: Share | None = None
+) -> Run:
     """The request, admitted and running: its first event is there, or a stream has waited for it long enough to be
     kept open by comments. Raises ApiError when it does not get that far.
 
+    share: of the batch whose line it is; then it has that price and runs behind what is not a batch's.
     The caller owes the run a `cancel()` when it stops reading."""
-    orders = await take_orders(door, principal, wanted, request_id)
+    orders = await take_orders(door, principal, wanted, request_id, is_batch=share is not None)
     run = Run(request_id, orders[0].account.model, int(time.time()), tuple(order.prompt for order in orders))
-    door.spawn(_drive_all(door, orders, run))
+    door.spawn(_drive_all(door, orders, run, share))
     try:
         await run.begin(FIRST_EVENT_SECONDS if wanted.stream else None)
     except asyncio.CancelledError:
@@ -42,11 +47,11 @@ async def start(door: Door, principal: Principal, wanted: Wanted, request_id: st
     return run
 
 
-async def _drive_all(door: Door, orders: list[Order], run: Run) -> None:
+async def _drive_all(door: Door, orders: list[Order], run: Run, share: Share | None) -> None:
     try:
         # One hold is taken by one statement; several need a transaction around them.
         run_plan = run_lean if len(orders) == 1 else run_async
-        limits = await run_plan(door.pool, _hold_all(orders, door.hold_ttl), tenant=orders[0].principal.tenant_id)
+        limits = await run_plan(door.pool, _hold_all(orders, door.hold_ttl, share), tenant=orders[0].principal.tenant_id)
         run.admit(limits.headers())
         door.held.update(order.request_id for order in orders)
         weight, n = float(limits.weight), orders[0].sampling.n
@@ -64,20 +69,25 @@ async def _drive_all(door: Door, orders: list[Order], run: Run) -> None:
             run.fail(engine_gone())
 
 
-def _hold_all(orders: list[Order], ttl_seconds: int) -> Plan[Limits]:
+def _hold_all(orders: list[Order], ttl_seconds: int, share: Share | None) -> Plan[Limits]:
     """Reserve the worst case of every prompt, or of none; the rate limits as they then are.
 
     Raises RateLimited or InsufficientFunds."""
     assert orders
     for order in orders:
         prompt = len(order.prompt.token_ids)
-        limits = yield from reserve(
-            request_id=order.request_id,
-            tenant_id=order.principal.tenant_id,
-            key_id=order.principal.key_id,
-            tokens=prompt + order.most_tokens,
-            amount=most_it_may_cost(order.account.price, prompt=prompt, max_completion=order.most_tokens),
-            ttl_seconds=ttl_seconds,
-            context=order.account.to_context(),
-        )
+        hold: dict[str, Any] = {
+            "request_id": order.request_id,
+            "tenant_id": order.principal.tenant_id,
+            "key_id": order.principal.key_id,
+            "tokens": prompt + order.most_tokens,
+            "amount": most_it_may_cost(order.account.price, prompt=prompt, max_completion=order.most_tokens),
+            "ttl_seconds": ttl_seconds,
+            "context": order.account.to_context(),
+        }
+        if share is None:
+            limits = yield from reserve(**hold)
+        else:
+            limits = yield from draw(**hold, share=share)
+            share = Share(share.batch_id)  # all of it went with the first
     return limits

@@ -1,6 +1,6 @@
 """The OpenAI-shaped door, served by its own process and, on the same origin, by the console's."""
 
-from django.urls import URLPattern, path, re_path
+from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from controlplane.inference.accounts import generation, key, usage
 from controlplane.inference.api import chat_completions, completions
@@ -10,7 +10,7 @@ from controlplane.inference.endpoint import unknown_url
 from controlplane.inference.responses import responses
 from controlplane.inference.tokens import detokenize, tokenize
 
-urlpatterns: list[URLPattern] = [
+urlpatterns: list[URLPattern | URLResolver] = [
     path("chat/completions", chat_completions),
     path("completions", completions),
     path("responses", responses),
@@ -22,5 +22,6 @@ urlpatterns: list[URLPattern] = [
     path("usage", usage),
     path("key", key),
     path("generation", generation),
+    path("", include("controlplane.batches.door_urls")),
     re_path(".*", unknown_url),
 ]

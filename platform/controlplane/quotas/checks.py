@@ -10,7 +10,7 @@ SELECT count(*) AS checked, count(*) FILTER (WHERE quota.spent <> used.spent OR 
 FROM quotas_quota quota CROSS JOIN LATERAL (
     SELECT coalesce(sum(settled_amount) FILTER (WHERE settled_at >= quota.period_start), 0) AS spent,
         coalesce(sum(amount) FILTER (WHERE state = 'open'), 0) AS held,
-        count(*) FILTER (WHERE state = 'open') AS running,
+        count(*) FILTER (WHERE state = 'open' AND NOT is_batch) AS running,
         coalesce(sum(coalesce(settled_tokens, CASE state WHEN 'released' THEN 0 ELSE tokens END))
             FILTER (WHERE created_at >= quota.day_start), 0) AS day_tokens
     FROM quotas_hold hold

@@ -45,8 +45,8 @@ class Quota(models.Model):
 
     request_credit, token_credit: the rate buckets in units times seconds, so that refilling is exact: a minute's
     worth is 60 x the limit, a request costs 60, a second earns the limit. Null is full. As of `credited_at`.
-    running: open holds. day_tokens: of the requests that came on the day (UTC) which began at `day_start`: what they
-    used, or may yet use.
+    running: open holds, but for those of batches. day_tokens: of the requests that came on the day (UTC) which began at
+    `day_start`: what they used, or may yet use.
     budget: dollars for `period`, which began at `period_start`. spent: settled in it. held: in open holds.
     excess: how far spent + held may lie above the budget, because usage was booked after its hold had expired or
     because the budget was lowered below what was used. Zero in ordinary running.
@@ -102,6 +102,7 @@ class Hold(models.Model):
 
     A settlement that comes after the end (state expired or released) leaves the state and marks the hold late.
     tokens: prompt + the most it may generate. context: what billing needs to book the request from the journal alone.
+    is_batch: of a batch, whole, or one of its lines: it does not count as a request at once.
     """
 
     request_id = models.CharField(primary_key=True, max_length=80)
@@ -117,6 +118,7 @@ class Hold(models.Model):
     settled_amount = _money(null=True)
     settled_tokens = models.PositiveBigIntegerField(null=True)
     late = models.BooleanField(db_default=False)
+    is_batch = models.BooleanField(db_default=False)
     context = models.JSONField(db_default={})
 
     objects = TenantManager["Hold"]()

@@ -99,7 +99,8 @@ def expire_tenant_holds(*, tenant_id: str) -> Plan[int]:
 
 def _give_back(level: str, tenant_id: str, key_id: str, holds: list[Row]) -> Plan[None]:
     freed = sum((hold["amount"] for hold in holds), Decimal(0))
-    yield Query(sql.GIVE_BACK[level], {"tenant": tenant_id, "key": key_id, "freed": freed, "ended": len(holds)})
+    ended = sum(not hold["is_batch"] for hold in holds)
+    yield Query(sql.GIVE_BACK[level], {"tenant": tenant_id, "key": key_id, "freed": freed, "ended": ended})
 
 
 def expire_holds() -> int:

@@ -52,7 +52,8 @@ def _locked(where: str) -> str:
 
 
 LOOK: Final = {level: f"SELECT {_as_of('now()')} FROM quotas_quota WHERE {where}" for level, where in LEVELS.items()}  # noqa: S608
-LOCK: Final = f"WITH {_locked(f'WHERE {_BOTH}')} SELECT * FROM level"  # noqa: S608
+LOCKED_BOTH: Final = _locked(f"WHERE {_BOTH}")
+LOCK: Final = f"WITH {LOCKED_BOTH} SELECT * FROM level"  # noqa: S608
 _NEW_ROW = f"{_MONTH.format(at='now()')}, {_DAY.format(at='now()')}, now()"
 ADD_TENANT_ROW: Final = f"""
 INSERT INTO quotas_quota (tenant_id, period_start, day_start, credited_at) VALUES (%(tenant)s, {_NEW_ROW})
@@ -66,7 +67,7 @@ VALUES (%(tenant)s, %(key)s, {_NEW_ROW}) ON CONFLICT (key_id) DO NOTHING
 # No row where a level has no room, or the id is used: then nothing is taken. Without a tenant's row there would be
 # nothing to lock, so there is no room either.
 TAKE: Final = f"""
-WITH {_locked(f"WHERE {_BOTH}")}, room AS MATERIALIZED (
+WITH {LOCKED_BOTH}, room AS MATERIALIZED (
     SELECT count(*) FILTER (WHERE key_id IS NULL) = 1 AND bool_and(
         (requests_per_minute IS NULL OR request_credit >= 60)
         AND (tokens_per_minute IS NULL OR token_credit >= 60 * %(tokens)s::numeric)
@@ -100,12 +101,12 @@ FROM level WHERE EXISTS (SELECT FROM opened)
 # one. `settled` has no row where there is nothing to end.
 _END = """
 {locked}, hold AS MATERIALIZED (
-    SELECT amount, tokens, state, created_at FROM quotas_hold
+    SELECT amount, tokens, state, created_at, is_batch FROM quotas_hold
     WHERE request_id = %(request_id)s AND {may_end} AND (SELECT count(*) FROM level) > 0 FOR UPDATE
 ), ending AS MATERIALIZED (
     SELECT {spent} AS spent, created_at, CASE state WHEN 'open' THEN amount ELSE 0 END AS freed,
-        CASE state WHEN 'open' THEN 1 ELSE 0 END AS ended,
-        CASE state WHEN 'open' THEN greatest(0, tokens - {used}) ELSE 0 END AS unused,
+        CASE WHEN state = 'open' AND NOT is_batch THEN 1 ELSE 0 END AS ended,
+        CASE WHEN state = 'open' AND NOT is_batch THEN greatest(0, tokens - {used}) ELSE 0 END AS unused,
         CASE state WHEN 'released' THEN 0 ELSE tokens END - {used} AS unused_today
     FROM hold
 ), counted AS (
@@ -152,7 +153,7 @@ FROM (
     SELECT began.at AS period_start, began.today AS day_start,
         coalesce(sum(settled_amount) FILTER (WHERE settled_at >= began.at), 0) AS spent,
         coalesce(sum(amount) FILTER (WHERE state = 'open'), 0) AS held,
-        count(*) FILTER (WHERE state = 'open') AS running,
+        count(*) FILTER (WHERE state = 'open' AND NOT is_batch) AS running,
         coalesce(sum(coalesce(settled_tokens, CASE state WHEN 'released' THEN 0 ELSE tokens END))
             FILTER (WHERE hold.created_at >= began.today), 0) AS day_tokens
     FROM (
@@ -181,7 +182,7 @@ UPDATE quotas_hold SET state = 'expired', ended_at = now()
 WHERE request_id IN (
     SELECT request_id FROM quotas_hold WHERE tenant_id = %(tenant)s AND state = 'open' AND expires_at <= now()
     ORDER BY request_id LIMIT 500 FOR UPDATE SKIP LOCKED
-) RETURNING key_id, amount
+) RETURNING key_id, amount, is_batch
 """
 # No tokens: a hold lives longer than the minute in which the bucket has refilled by itself, and what a request used of
 # its day is known only once it is settled.

@@ -14,6 +14,7 @@ from django.utils import timezone
 from controlplane.adapters.evaluation_models import Evaluation, PromptSet
 from controlplane.adapters.models import Adapter, AdapterGrant, AdapterVersion, AliasSplit, VersionFile
 from controlplane.adapters.states import State
+from controlplane.batches.models import Batch
 from controlplane.billing.models import Alert, Invoice, Statement, WebhookDelivery, WebhookEndpoint
 from tenants.credentials import Passkey, Session
 from tenants.ids import new_id
@@ -72,7 +73,12 @@ def theirs(cast: Cast, settings: Any, tmp_path: Path) -> dict[str, str]:
         tenant=acme, adapter=adapter, prompt_set=prompts, prompt_set_name="smoke", candidate=version, key=key,
         max_tokens=1, total=0,
     )  # fmt: skip
+    batch = Batch.objects.create(
+        tenant=acme, key=key, endpoint="/v1/completions", completion_window="24h", input_file_id="file_x",
+        output_kept_seconds=3600, expires_at=now + timedelta(1),
+    )  # fmt: skip
     found = {
+        "batch_id": batch.id,
         "prompt_set_id": prompts.id,
         "evaluation_id": evaluation.id,
         "key_id": key.id,
@@ -131,7 +137,7 @@ def test_what_is_anothers_is_missing(cast: Cast, theirs: dict[str, str], route: 
 
 
 def everything_of(cast: Cast) -> list[list[Any]]:
-    models = (ApiKey, Adapter, AdapterVersion, AdapterGrant, WebhookEndpoint, WebhookDelivery, Membership, Invitation)
+    models = (ApiKey, Batch, Adapter, AdapterVersion, AdapterGrant, WebhookEndpoint, WebhookDelivery, Membership, Invitation)
     return [list(model.objects.filter(tenant=cast.acme).order_by("pk").values()) for model in models]
 
 

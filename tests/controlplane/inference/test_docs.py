@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,15 @@ EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 
 
 def test_every_example_runs(
-    stack: Served, caller: Caller, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    stack: Served,
+    caller: Caller,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    settings: Any,
+    tmp_path: Path,
 ) -> None:
     """In their order, as a reader types them; each prints something."""
+    settings.OBJECTS_DIR = tmp_path
     monkeypatch.setenv("OPENAI_BASE_URL", f"{stack.url}/v1")
     monkeypatch.setenv("OPENAI_API_KEY", caller.key)
     names: dict[str, object] = {}

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from controlplane.embedded.demo.stack import DemoStack
 from controlplane.embedded.terminal import say
 
-CHILDREN = ("postgres", "valkey", "engine", "worker", "imports", "beat", "console", "door")
+CHILDREN = ("postgres", "valkey", "engine", "worker", "imports", "batches", "beat", "console", "door")
 FIRST_SECONDS = 1.5
 EVERY_SECONDS = 8.0
 MOST_KILLS = 3
