@@ -79,6 +79,7 @@ def _server(config: EngineConfig) -> Server:
         journal,
         constraints=grammars.constraint,
         speculator=Speculator(proposer_of(config, info)),
+        device=runner if config.device == "cuda" else None,
         spans=spans,
     )
     if config.metrics_port:

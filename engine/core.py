@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 import msgspec
 
@@ -19,7 +18,6 @@ from engine.decoding.logprobs import Scored
 from engine.gauges import Gauges
 from engine.harvest import Harvest, Pick, harvest
 from engine.intake import Intake, Texts
-from engine.metering.costing import run_weight, split_step
 from engine.metering.journal import Journal
 from engine.metering.metrics import Metrics
 from engine.models.rows import Rows
@@ -31,16 +29,12 @@ from engine.scheduling.scheduler import Scheduler
 from engine.scheduling.sequence import Batch, Run, Sequence
 from engine.spans import Spans
 from engine.speculation.speculator import Speculator
+from engine.step_account import StepAccount
 
 log = logging.getLogger(__name__)
 
-
-class Model(Protocol):
-    """What the core asks of `engine.models.runner.Runner`."""
-
-    def run(self, batch: Batch) -> Rows:
-        """Compute every run, storing its K/V."""
-        ...
+# Steps that may follow each other while nobody drafts, before the speculator is asked again.
+UNASKED = 8
 
 
 class Engine:
@@ -50,7 +44,8 @@ class Engine:
     `TokenEvent` with a finish reason, or by an `EngineError`, either one with the usage that is in the journal.
     constraints: what holds a choice to its grammar, raising ConstraintRefused; None: requests with one are refused.
     spans: where each request's way is told; None: nowhere.
-    speculator: drafts tokens ahead; None: every token takes a step. clock: seconds, for deadlines and metrics.
+    speculator: drafts tokens ahead; None: every token takes a step. device: what can begin a step while another one
+    runs; None: each step ends before the next is planned. clock: seconds, for deadlines and metrics.
     """
 
     def __init__(
@@ -64,6 +59,7 @@ class Engine:
         *,
         constraints: Callable[[Grammar], Constraint] | None = None,
         speculator: Speculator | None = None,
+        device: Device | None = None,
         spans: Spans | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -82,8 +78,10 @@ class Engine:
         )
         self._clock, self._spans = clock, spans
         self._speculator = speculator or Speculator(None)
+        self._overlap = Overlap(device, self._scheduler)
         self._shedding, self._rate = Shedding(config.max_waiting, config.max_waiting_per_tenant), ServiceRate()
         self._live: dict[str, Request] = {}
+        self._account = StepAccount(self._live, self.metrics, self._rate, spans, clock)
         self._events: list[Event] = []
         self._journal_fails = False
         self._is_draining = False
@@ -93,7 +91,7 @@ class Engine:
     @property
     def is_idle(self) -> bool:
         """Nothing to do until the next request."""
-        return not self._live and not self._events
+        return not (self._live or self._events or self._overlap.is_flying)
 
     @property
     def is_resting(self) -> bool:
@@ -128,14 +126,15 @@ class Engine:
         return self._adapters.kept
 
     def step(self) -> list[Event]:
-        """Plan, run, finish. Returns what there is to say, every word of it journaled."""
+        """Plan, run, finish. Returns what there is to say, every word of it journaled.
+
+        Where steps overlap, the one that ends was begun by an earlier call, and the next is begun before it ends.
+        """
         if not self._journal_fails:
             self._fail_unloadable()
             self._fail_overdue()
-            batch = self._scheduler.plan()
-            self._last_step_was_empty = not batch.runs
-            if batch.runs:
-                self._work(batch)
+            if self._overlap.is_flying or self._take_off():
+                self._fly_on()
         events = self._commit()
         self._gauges.read(self._clock(), is_idle=self.is_idle)
         return events
@@ -154,10 +153,12 @@ class Engine:
         return self._commit()
 
     def check_integrity(self) -> None:
+        self._overlap.settle()
         """The live requests have the scheduler's sequences, and are the journal's open ones."""
         self._scheduler.check_integrity()
         self._adapters.check_integrity()
-        known = {*self._scheduler.running, *self._scheduler.waiting}
+        self._overlap.check_integrity()
+        known = {*self._scheduler.running, *self._scheduler.waiting} - self._overlap.ended
         assert known == {sequence for request in self._live.values() for sequence in request.sequences}
         assert {sequence.request_id for sequence in known} == self._live.keys()
         assert self._live.keys() == self._journal.open_requests.keys()
@@ -195,9 +196,26 @@ class Engine:
             self._adapters.prefetch(asked.adapter)
         return None
 
-    def _work(self, batch: Batch) -> None:
-        """Run the batch and take in what it yields. Its time is shared out also where it fails."""
-        self._note_starts(batch)
+    def _take_off(self) -> bool:
+        """Plan a step, and do all of it, or only begin it. True: it is under way."""
+        batch = self._scheduler.plan()
+        self._last_step_was_empty = not batch.runs
+        return bool(batch.runs) and self._work(batch)
+
+    def _fly_on(self) -> None:
+        """Begin the next step where it is known, then end the one under way."""
+        following = None
+        if not self._speculator.is_on or self._overlap.followed < UNASKED:
+            following = self._overlap.follow(self._live)
+        if following is not None:
+            self._account.begin(following)
+        landed = self._overlap.land()
+        if landed.batch.runs:
+            self._take_in(landed.batch, landed.got, landed.step_ns, landed.failure, was_planned=landed.was_planned)
+
+    def _work(self, batch: Batch) -> bool:
+        """Run the batch and take in what it yields. True: it is only under way."""
+        self._account.begin(batch)
         begun = time.perf_counter_ns()
         got, failure = Harvest(), None
         try:
@@ -206,37 +224,22 @@ class Engine:
             got = harvest(batch, self._model.run(batch), self._live)
         except Exception as error:  # one batch fails, the engine does not
             failure = error
-        step_ns = time.perf_counter_ns() - begun
-        self._share_out(batch, step_ns)
-        if self._spans:
-            self._spans.stepped(batch)
+            if not drafts and self._overlap.begin(batch, self._live, begun):
+                return True
+        self._take_in(batch, got, time.perf_counter_ns() - begun, failure)
+        return False
+
+    def _take_in(
+        self, batch: Batch, got: Harvest, step_ns: int, failure: Exception | None, *, was_planned: bool = True
+    ) -> None:
+        """What a step yields. Its time is shared out also where it fails. was_planned: the speculator was asked."""
+        self._account.end(batch, step_ns)
         if failure is None:
-            if self._speculator.is_on:
+            if self._speculator.is_on and was_planned:
                 self._speculator.learn(batch, got.came, step_ns / 1e9, self.metrics.drafted)
             self._finish(batch, got)
         else:
             self._fail_batch(batch, failure)
-
-    def _note_starts(self, batch: Batch) -> None:
-        self.metrics.batch_tokens.observe(batch.tokens)
-        self.metrics.batch_sequences.observe(len(batch.runs))
-        now = self._clock()
-        if self._spans:
-            self._spans.stepping(batch)
-        for request in [self._live[run.sequence.request_id] for run in batch.runs]:
-            if request.started_at is None:
-                request.started_at = now
-                self.metrics.queue_time.observe(now - request.arrived_at)
-                self.metrics.prompt_lengths.observe(request.lead.prompt_len)
-
-    def _share_out(self, batch: Batch, step_ns: int) -> None:
-        """Each sequence's share of the device's time; the shares sum to all of it."""
-        self._rate.worked(step_ns)
-        self.metrics.step_time.observe(step_ns / 1e9)
-        shares = split_step(step_ns, [run_weight(run.start, run.length) for run in batch.runs])
-        for run, share in zip(batch.runs, shares, strict=True):
-            self._live[run.sequence.request_id].device_ns += share
-            self.metrics.device_time(run.sequence.tenant, share / 1e9)
 
     def _seed_of(self, sequence: Sequence) -> int:
         return self._live[sequence.request_id].running[sequence].seed
@@ -280,19 +283,12 @@ class Engine:
                     request.running[choice.sequence] = choice
                     self._scheduler.fork(request.lead, choice.sequence)
 
-    def _time_token(self, choice: Choice, request: Request, now: float) -> None:
-        if choice.spoke_at is not None:
-            self.metrics.itl.observe(now - choice.spoke_at)
-        elif choice.index == 0:
-            self.metrics.ttft.observe(now - request.arrived_at)
-        choice.spoke_at = now
-
     def _append(self, pick: Pick, now: float) -> None:
         request, choice, token = pick.request, pick.choice, pick.token
         if token is None:
             self._fail_broken(request)
             return
-        self._time_token(choice, request, now)
+        self._account.token(choice, request, now)
         # The drafted tokens before it have stood, so their K/V do.
         choice.sequence.computed_len += pick.drafted > 0
         if pick.run.length - len(pick.run.draft) > 1:
@@ -362,7 +358,7 @@ class Engine:
         return usage
 
     def _let_go(self, sequence: Sequence, *, keep_pages: bool) -> None:
-        self._scheduler.end(sequence, keep_pages=keep_pages)
+        self._overlap.end(sequence, keep_pages=keep_pages)
         self._speculator.forget(sequence)
 
     def _fail_batch(self, batch: Batch, error: Exception) -> None:

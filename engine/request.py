@@ -9,6 +9,7 @@ from torch import Tensor
 
 from engine.choice import Choice
 from engine.decoding.logprobs import Scored
+from engine.decoding.shaping import shapes
 from engine.protocol import Generate, Sampling, Usage
 from engine.scheduling.sequence import Run, Sequence
 from engine.search import Search
@@ -24,8 +25,8 @@ class Request:
     Times are the engine's clock's. deadline: None = none. started_at: its first step, None before it.
     prompt_scored: of the prompt's tokens from the second on. pooled: float64 [hidden size], sum so far. embedding: its
     end, little-endian float32. is_held_back: nothing is told before all choices have ended. is_read_only: the prompt is
-    computed and nothing said. top: of the likeliest tokens, how many are scored beside each that comes; None: not even
-    that one.
+    computed and nothing said. is_plain: a decoding row's token is drawn from its logits alone. top: of the likeliest
+    tokens, how many are scored beside each that comes; None: not even that one.
     """
 
     asked: Generate
@@ -46,6 +47,7 @@ class Request:
     is_held_back: bool = field(init=False)
     is_read_only: bool = field(init=False)
     top: int | None = field(init=False)
+    is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.sampling = sampling = self.asked.sampling
@@ -53,6 +55,9 @@ class Request:
         self.is_read_only = sampling.max_tokens == 0
         self.top = 0 if sampling.logprobs is None and self.is_held_back else sampling.logprobs
 
+        scores = self.top is not None or sampling.prompt_logprobs is not None
+        has_say = sampling.grammar is not None or shapes(sampling)
+        self.is_plain = not (self.is_read_only or scores or has_say)
     @property
     def request_id(self) -> str:
         return self.asked.request_id

@@ -53,7 +53,7 @@ def sample(logits: Tensor, draws: Sequence[Draw]) -> list[int | None]:
     (NaN or +inf: its weights are broken)."""
     logits = _shaped(logits, draws)
     if logits.is_cuda:
-        return _sample_on_gpu(logits, draws)
+        return [None if token < 0 else token for token in _launch(logits, draws).tolist()]
     best, greedy = logits.max(dim=-1)
     tokens: list[int | None] = [int(token) for token in greedy.tolist()]
     groups: dict[tuple[int, bool, bool], list[int]] = {}
@@ -69,7 +69,17 @@ def sample(logits: Tensor, draws: Sequence[Draw]) -> list[int | None]:
     return [token if ok else None for token, ok in zip(tokens, finite, strict=True)]
 
 
-def _sample_on_gpu(logits: Tensor, draws: Sequence[Draw]) -> list[int | None]:
+def draw_on_device(logits: Tensor, draws: Sequence[Draw]) -> Tensor:
+    """As `sample`, of draws without a shape, and nobody waits for a GPU. Returns int32 [n] beside the logits, -1 for
+    None."""
+    assert all(draw.shape is None for draw in draws), "the host has a say in a row"
+    if logits.is_cuda:
+        return _launch(logits, draws)
+    tokens = [-1 if token is None else token for token in sample(logits, draws)]
+    return torch.tensor(tokens, dtype=torch.int32)
+
+
+def _launch(logits: Tensor, draws: Sequence[Draw]) -> Tensor:
     """All rows in one launch, without a sort. Draws go through the vocabulary in its order, not from the best down."""
     from kernels.sampling import sample_rows  # imports triton, which an engine without a GPU does without
 
@@ -81,9 +91,8 @@ def _sample_on_gpu(logits: Tensor, draws: Sequence[Draw]) -> list[int | None]:
         [each.min_p for each in settings],
         [draw.uniform for draw in draws],
     )
-    rows = torch.tensor(columns, dtype=torch.float32).to(logits.device, non_blocking=True)
-    tokens = sample_rows(logits, rows[0], rows[1].int(), rows[2], rows[3], rows[4].clamp(max=1 - 2**-24))
-    return [None if token < 0 else token for token in tokens.tolist()]
+    rows = torch.tensor(columns, dtype=torch.float32, pin_memory=True).to(logits.device, non_blocking=True)
+    return sample_rows(logits, rows[0], rows[1].int(), rows[2], rows[3], rows[4].clamp(max=1 - 2**-24))
 
 
 def _shaped(logits: Tensor, draws: Sequence[Draw]) -> Tensor:

@@ -68,8 +68,10 @@ class StepGraphs:
         self._scratch_page = scratch_page
         self._recordings: OrderedDict[GraphShape, Recording] = OrderedDict()
 
-    def hidden(self, tokens: Sequence[int], step: Step) -> Hidden | None:
-        """The outputs of a step that lies on the CPU, valid until the next call; None where it must run as it is."""
+    def hidden(self, tokens: Sequence[int], step: Step, inputs: Tensor | None = None) -> Hidden | None:
+        """The outputs of a step that lies on the CPU, valid until the next call; None where it must run as it is.
+
+        inputs: the tokens, int32, where only the device knows them; `tokens` are then as many, of any value."""
         batch, segments, slots = step.batch, step.segments, step.slots
         if any(slot in self._bank.embeddings for slot in set(slots) if slot is not None):
             return None
@@ -84,6 +86,8 @@ class StepGraphs:
         self._recorder.settle()
         fill(host, shape, tokens, batch, segments, self._scratch_page)
         self._recorder.send(host, device)
+        if inputs is not None:
+            views(device, shape)[0][: len(tokens)].copy_(inputs)
         outputs = recording.replay() if recording else self._record(shape, host, device)
         return outputs[0][: len(tokens)], outputs[1][: len(tokens)]
 

@@ -1,6 +1,7 @@
 """Batch -> tensors -> forward -> logits."""
 
 import os
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -8,6 +9,7 @@ from torch import Tensor
 from engine.adapters.bank import LoraBank
 from engine.cache.kv import KVCache
 from engine.config import EngineConfig
+from engine.decoding.sampler import Draw, draw_on_device
 from engine.model_info import ModelInfo
 from engine.models.cuda_start import pages_that_fit
 from engine.models.decoder import Decoder
@@ -15,6 +17,7 @@ from engine.models.families import read_plan
 from engine.models.graphs import CudaRecorder, StepGraphs
 from engine.models.layers import Ops, Step
 from engine.models.rows import Rows
+from engine.models.sampled import Before, Sampled
 from engine.models.weights import Checkpoint
 from engine.scheduling.sequence import Batch, Run
 from kernels.cpu.ops import cpu_ops
@@ -55,14 +58,29 @@ class Runner:
         last = torch.tensor(rows, device=self.bank.device)
         return Rows(self._model.logits(residual[last], delta[last], [step.slots[row] for row in rows]), hidden)
 
-    def _hidden(self, tokens: list[int], step: Step) -> tuple[Tensor, Tensor]:
+    @torch.inference_mode()
+    def start(self, batch: Batch, draws: Sequence[Draw], before: Before | None) -> Sampled:
+        """Compute decodes and draw a token for each; on a GPU nobody waits, and steps follow each other on its stream.
+        So what a step reads of the one before is there, and what it writes comes after all that read it."""
+        step, inputs, tokens = self._step(batch), None, [0] * batch.tokens
+        if before is None:
+            tokens = [token for run in batch.runs for token in run.tokens]
+        else:
+            assert isinstance(before.pending, Sampled), "another device's tokens"
+            inputs = before.pending.inputs(before.rows)
+        residual, delta = self._hidden(tokens, step, inputs)
+        return Sampled(draw_on_device(self._model.logits(residual, delta, step.slots), draws))
+
+    def _hidden(self, tokens: list[int], step: Step, inputs: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """inputs: see `StepGraphs.hidden`."""
         if self._graphs is not None:
-            replayed = self._graphs.hidden(tokens, step)
+            replayed = self._graphs.hidden(tokens, step, inputs)
             if replayed is not None:
                 return replayed
             device = self.bank.device
             step = Step(step.batch.to(device), step.segments.to(device), step.slots)
-        return self._model.hidden(torch.tensor(tokens, device=self.bank.device), step, self.kv)
+        known = torch.tensor(tokens, device=self.bank.device) if inputs is None else inputs.long()
+        return self._model.hidden(known, step, self.kv)
 
     def _step(self, batch: Batch) -> Step:
         runs, device = batch.runs, self.bank.device if self._graphs is None else "cpu"

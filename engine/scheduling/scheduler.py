@@ -4,15 +4,16 @@ import logging
 from bisect import insort
 from collections import Counter
 from collections.abc import Mapping
+from collections.abc import Sequence as Several
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from engine.cache.pages import PagePool
 from engine.cache.prefix import PrefixCache
-from engine.cache.window import most_held
 from engine.protocol import AdapterRef
 from engine.scheduling.activation import fork_of
 from engine.scheduling.fair_queue import FairQueue
+from engine.scheduling.holdings import Holdings
 from engine.scheduling.sequence import Batch, Run, Sequence
 
 log = logging.getLogger(__name__)
@@ -74,8 +75,8 @@ class Scheduler:
         max_running: int,
     ) -> None:
         self._pool, self._cache, self._adapters = pool, cache, adapters
-        self._page_size, self._step_tokens, self._max_running = page_size, step_tokens, max_running
-        self._most_held = most_held(cache.window, page_size, step_tokens)
+        self._step_tokens, self._max_running = step_tokens, max_running
+        self._holdings = Holdings(pool, cache, page_size, step_tokens)
         self._queue = FairQueue()
         self._running: list[Sequence] = []  # by arrival
         self._arrivals = 0
@@ -136,8 +137,28 @@ class Scheduler:
 
     def remember(self, sequence: Sequence) -> None:
         """Offer the pages computed so far to the prefix cache; the sequence keeps them."""
-        computed = sequence.tokens[: sequence.computed_len]
-        self._cache.insert(sequence.root, computed, sequence.pages, sequence.fork, sequence.behind)
+        self._holdings.remember(sequence)
+    def follow(self, runs: Several[Run], ended: int) -> Batch | None:
+        """The step after these decodes, while their tokens are not known: one more token for each that its own does
+        not end by length. ended: sequences that run only until they can be given back.
+
+        None where `plan` might then do anything else: somebody computes a prompt, or waits and may find a place, or
+        pages have to come from a running sequence.
+        """
+        going = [run for run in runs if run.start + run.length + 1 < run.sequence.max_len]
+        if not going or len(runs) + ended < len(self._running) or (len(self._queue) and not self._is_full(going)):
+            return None
+        ends = [run.start + run.length + 1 for run in going]
+        lacks = [self._holdings.lack(run.sequence, end) for run, end in zip(going, ends, strict=True)]
+        if not self._holdings.has(sum(lacks)):
+            return None
+        self._plans += 1
+        self._adapters.reserve(self._starved())
+        for run, end in zip(going, ends, strict=True):
+            self._holdings.give_back_behind(run.sequence)
+            self._holdings.grow(run.sequence, end)
+        return Batch(tuple(Run(run.sequence, run.start + run.length, 1, rows=1) for run in going))
+
 
     def fork(self, parent: Sequence, child: Sequence) -> None:
         """`child` begins with the tokens that `parent` has computed, and at least one more. It shares their whole
@@ -152,10 +173,7 @@ class Scheduler:
             self._queue.give_back(child)
             return
         self._queue.take(child)
-        child.computed_len = parent.computed_len - parent.computed_len % self._page_size
-        child.cached_len = child.computed_len
-        child.pages, child.behind = parent.pages[: child.computed_len // self._page_size], parent.behind
-        self._pool.share(child.held_pages)
+        self._holdings.share(parent, child)
         insort(self._running, child, key=lambda other: other.arrival)
 
     def widen(self, batch: Batch, drafts: Mapping[Sequence, tuple[int, ...]]) -> Batch:
@@ -166,18 +184,15 @@ class Scheduler:
         for place, run in enumerate(runs):
             draft = drafts.get(run.sequence, ())[:budget]
             tokens = run.start + run.length + len(draft)
-            needed = self._pages_of(tokens) - len(run.sequence.pages)
-            if draft and self._has_pages(needed):
-                run.sequence.pages += self._pool.allocate(max(needed, 0))
+            if draft and self._holdings.has(self._holdings.lack(run.sequence, tokens)):
+                self._holdings.grow(run.sequence, tokens)
                 runs[place] = replace(run, length=run.length + len(draft), rows=run.rows + len(draft), draft=draft)
                 budget -= len(draft)
         return Batch(tuple(runs))
 
     def narrow(self, sequence: Sequence) -> None:
         """Give back the pages that only guessed tokens needed."""
-        kept = self._pages_of(len(sequence.tokens))
-        self._cache.release(sequence.pages[kept:])
-        del sequence.pages[kept:]
+        self._holdings.narrow(sequence)
 
     def charge_sampled(self, sequence: Sequence) -> None:
         self._queue.charge(sequence, DECODE_WEIGHT)
@@ -207,27 +222,23 @@ class Scheduler:
         # A sequence earlier in this plan may have preempted this one.
         if length <= 0 or sequence not in self._running:
             return
-        self._give_back(sequence)
+        self._holdings.give_back_behind(sequence)
         if self._grow(sequence, sequence.computed_len + length, draft):
             draft.put(_run(sequence, length))
 
-    def _give_back(self, sequence: Sequence) -> None:
-        """The pages behind the window of all that it, or a fork of it, has still to compute."""
-        behind = self._cache.behind(sequence.computed_len // self._page_size)
-        gone = sequence.pages[sequence.behind : behind]
-        self._cache.release(gone)
-        sequence.pages[sequence.behind : behind] = [0] * len(gone)
-        sequence.behind = max(behind, sequence.behind)
+    def _is_full(self, going: Several[Run]) -> bool:
+        """These have all places, and no tenant waits that could have one made."""
+        tenants = {run.sequence.tenant for run in going}
+        return len(going) == self._max_running and next(self._queue.turns(besides=tenants), None) is None
 
     def _grow(self, sequence: Sequence, tokens: int, draft: _Draft) -> bool:
         """Pages for `tokens` tokens, preempting as needed. False: `sequence` itself had to yield."""
-        needed = self._pages_of(tokens) - len(sequence.pages)
-        while not self._has_pages(needed):
+        while not self._holdings.has(self._holdings.lack(sequence, tokens)):
             victim = self._who_yields() or self._running[-1]
             self._preempt(victim, draft, "pages", sequence)
             if victim is sequence:
                 return False
-        sequence.pages += self._pool.allocate(max(needed, 0))
+        self._holdings.grow(sequence, tokens)
         return True
 
     def _who_yields(self) -> Sequence | None:
@@ -264,7 +275,7 @@ class Scheduler:
         """A place and pages. False: there is nobody left who could yield."""
         while True:
             lack = "places" if len(self._running) >= self._max_running else "pages"
-            if lack == "pages" and self._place(sequence):
+            if lack == "pages" and self._holdings.place(sequence, len(self._running)):
                 return True
             victim = self._who_yields()
             if victim is None:
@@ -281,7 +292,8 @@ class Scheduler:
                     sequence.passed_over_at = self._plans
                     self._explain("pass over", sequence, lack="adapter slot")
                 continue
-            if not self._place(sequence):
+            # Some room is left for those who run, lest they preempt it at once.
+            if not self._holdings.place(sequence, len(self._running)):
                 self._release(sequence, keep_pages=False)
                 self._hold_up(sequence, "pages")
                 return
@@ -334,23 +346,6 @@ class Scheduler:
         if invocation and sequence.fork is None:
             sequence.fork = fork_of(sequence.tokens[: sequence.prompt_len], invocation, sequence.namespace)
 
-    def _place(self, sequence: Sequence) -> bool:
-        """Pages for all tokens it has, or for as many as it ever holds, the cached prefix first. The last token, which
-        the next one is sampled from, is always computed, and so is every other whose row is asked for. Some room is
-        left for those who run, lest they preempt it at once."""
-        match = self._cache.match(sequence.root, sequence.tokens[: sequence.first_row], sequence.fork)
-        self._pool.share(match.pages)
-        sequence.pages, sequence.behind = [0] * match.behind + match.pages, match.behind
-        sequence.cached_len = sequence.computed_len = len(sequence.pages) * self._page_size
-        needed = self._pages_of(len(sequence.tokens)) - len(sequence.pages)
-        if self._most_held is not None:
-            needed = min(needed, self._most_held - len(match.pages))
-        if not self._has_pages(needed + len(self._running)):
-            self._drop_pages(sequence)
-            return False
-        sequence.pages += self._pool.allocate(needed)
-        return True
-
     def _start(self, sequence: Sequence, draft: _Draft) -> None:
         """It has all it needs: from waiting to running, with its first tokens in this batch."""
         length = min(sequence.remaining_len, draft.budget)
@@ -366,23 +361,10 @@ class Scheduler:
     def _release(self, sequence: Sequence, *, keep_pages: bool) -> None:
         if keep_pages:
             self.remember(sequence)
-        self._drop_pages(sequence)
+        self._holdings.drop(sequence)
         if sequence.slot is not None:
             self._adapters.release(sequence.slot)
         sequence.slot = None
-
-    def _drop_pages(self, sequence: Sequence) -> None:
-        self._cache.release(sequence.held_pages)
-        sequence.pages, sequence.behind = [], 0
-        sequence.cached_len = sequence.computed_len = 0
-
-    def _has_pages(self, count: int) -> bool:
-        if self._pool.available < count:
-            self._cache.evict(count)
-        return self._pool.available >= count
-
-    def _pages_of(self, tokens: int) -> int:
-        return -(-tokens // self._page_size)
 
 
 def _run(sequence: Sequence, length: int) -> Run:

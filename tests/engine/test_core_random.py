@@ -11,6 +11,7 @@ from engine.protocol import EngineError, Generate, Sampling, TokenEvent, Usage
 from engine.scheduling.admission import pool_limit
 from tests.engine.driver import Answers, drive, request
 from tests.engine.toy import CONTEXT_LEN, expected_tokens, toy_adapter, toy_engine
+from tests.engine.toy_device import Schedule
 
 
 class CoreMachine(RuleBasedStateMachine):
@@ -23,8 +24,18 @@ class CoreMachine(RuleBasedStateMachine):
         running=st.integers(1, 6),
         host_bytes=st.sampled_from([1, 1000]),
         window=st.sampled_from([None, None, 1, 3, 5, 8, 17]),
+        overlaps=st.sampled_from([None, "late", "late", "thread"]),
     )
-    def open(self, pages: int, step_tokens: int, slots: int, running: int, host_bytes: int, window: int | None) -> None:
+    def open(
+        self,
+        pages: int,
+        step_tokens: int,
+        slots: int,
+        running: int,
+        host_bytes: int,
+        window: int | None,
+        overlaps: Schedule | None,
+    ) -> None:
         """host_bytes 1: an adapter that leaves its slot has to be loaded again. window: of what every token sees; most
         prompts are several of them long."""
         self.window = window
@@ -38,6 +49,7 @@ class CoreMachine(RuleBasedStateMachine):
             host_bytes=host_bytes,
             window=window,
             clock=lambda: self.now,
+            overlaps=overlaps,
         )
         self.toy.model.fault = self.fault
         self.answers, self.requests = Answers(), dict[str, Generate]()

@@ -13,6 +13,7 @@ from engine.scheduling.admission import pool_limit
 from tests.engine.driver import request
 from tests.engine.naive import Told, expected_choices
 from tests.engine.toy import CONTEXT_LEN, VOCAB, toy_adapter, toy_engine
+from tests.engine.toy_device import Schedule
 
 PROMPTS = st.lists(st.integers(1, 3), min_size=1, max_size=24)
 TOKENS = st.integers(0, VOCAB - 1)
@@ -71,8 +72,9 @@ class SurfaceMachine(RuleBasedStateMachine):
         running=st.integers(5, 8),
         spare=st.integers(1, 12),
         window=st.sampled_from([None, None, 1, 4, 6]),
+        overlaps=st.sampled_from([None, "late", "late", "thread"]),
     )
-    def open(self, pages: int, running: int, spare: int, window: int | None) -> None:
+    def open(self, pages: int, running: int, spare: int, window: int | None, overlaps: Schedule | None) -> None:
         self.home, self.now, self.window = tempfile.TemporaryDirectory(), 0.0, window
         self.toy = toy_engine(
             Path(self.home.name),
@@ -81,6 +83,7 @@ class SurfaceMachine(RuleBasedStateMachine):
             max_running=running,
             window=window,
             clock=lambda: self.now,
+            overlaps=overlaps,
         )
         self.toy.model.fault = self.fault
         self.asked, self.events = dict[str, Generate](), defaultdict[str, list[Event]](list)

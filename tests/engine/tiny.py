@@ -96,9 +96,11 @@ class Answer:
 
 
 class TinyEngine:
-    """slots, exact: of the engine. Requests of one `ask` run together."""
+    """slots, exact: of the engine. overlaps: a step begins before the one before is read. Requests of one `ask` run together."""
 
-    def __init__(self, model: Path, home: Path, *, slots: int = 2, exact: bool = True) -> None:
+    def __init__(
+        self, model: Path, home: Path, *, slots: int = 2, exact: bool = True, overlaps: bool = False
+    ) -> None:
         config = EngineConfig(
             model=model,
             home=home,
@@ -119,7 +121,8 @@ class TinyEngine:
         self.pool = AdapterPool(self.runner.bank, slots, load, 1 << 22)
         self.journal = Journal(home)
         limits = Limits(VOCAB, 256, 1024, 16)
-        self.engine = Engine(config, limits, self.runner, Texts(), self.pool, self.journal)
+        device = self.runner if overlaps else None
+        self.engine = Engine(config, limits, self.runner, Texts(), self.pool, self.journal, device=device)
         self._sent = 0
 
     def ask(

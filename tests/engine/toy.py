@@ -43,6 +43,7 @@ from engine.scheduling.admission import Limits, pool_limit
 from engine.scheduling.sequence import Batch
 from engine.server import Server
 from engine.spans import Spans
+from tests.engine.toy_device import Schedule, ToyDevice
 
 VOCAB = 40
 EOS = 0
@@ -177,6 +178,7 @@ class Toy:
     journal: Journal
     config: EngineConfig
     grammars: Compiler  # the server's
+    device: ToyDevice | None = None
 
 
 def toy_engine(
@@ -196,7 +198,9 @@ def toy_engine(
     switch_len: int | None = None,
     window: int | None = None,
     spans: Spans | None = None,
+    overlaps: Schedule | None = None,
 ) -> Toy:
+    """overlaps: the model is a device that computes on its own while the host goes on."""
     config = EngineConfig(
         model=home,
         home=home,
@@ -217,10 +221,14 @@ def toy_engine(
         VOCAB, CONTEXT_LEN, pool_limit(config, window, CONTEXT_LEN), config.max_rank, switch_len, max_running, window
     )
     grammars = toy_grammars()
+    device = ToyDevice(model, overlaps) if overlaps else None
     engine = Engine(
-        config, limits, model, ToyTexts(), adapters, journal, constraints=grammars.constraint, spans=spans, clock=clock
-    )
-    return Toy(engine, model, adapters, journal, config, grammars)
+        config, limits, model, ToyTexts(), adapters, journal, constraints=grammars.constraint, device=device, spans=spans,
+        clock=clock,
+    )  # fmt: skip
+    if device is not None:
+        device.pool = engine._scheduler._pool
+    return Toy(engine, model, adapters, journal, config, grammars, device)
 
 
 def toy_server(toy: Toy, drain_seconds: float = 0.0) -> Server:
