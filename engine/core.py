@@ -21,7 +21,7 @@ from engine.intake import Intake, Texts
 from engine.metering.journal import Journal
 from engine.metering.metrics import Metrics
 from engine.models.rows import Rows
-from engine.protocol import EngineError, Event, FinishReason, Generate, Grammar, Pin, Usage
+from engine.protocol import EngineError, Event, FinishReason, Generate, Grammar, Pin, Tier, Usage
 from engine.request import Request
 from engine.scheduling.admission import Limits, refusal, turn_of
 from engine.scheduling.overload import Line, ServiceRate, Shedding
@@ -124,6 +124,10 @@ class Engine:
     def pinned(self) -> tuple[str, ...]:
         """Digests of adapters that `place` pinned; any thread may ask."""
         return self._adapters.kept
+
+    def tier_of(self, digest: str) -> Tier:
+        """Where an adapter is now; any thread may ask."""
+        return self._adapters.tier_of(digest)
 
     def step(self) -> list[Event]:
         """Plan, run, finish. Returns what there is to say, every word of it journaled.

@@ -173,6 +173,13 @@ class Pin(msgspec.Struct, tag="pin", frozen=True):
     pinned: bool
 
 
+class Locate(msgspec.Struct, tag="locate", frozen=True):
+    """Ask where adapters are; answered with `Places`."""
+
+    call_id: str
+    digests: tuple[str, ...]
+
+
 class Ping(msgspec.Struct, tag="ping", frozen=True):
     """Sent every second. An engine that hears nothing from a gateway for five seconds aborts what it asked for."""
 
@@ -191,7 +198,7 @@ class AckJournal(msgspec.Struct, tag="ack_journal", frozen=True):
     position: int
 
 
-Request = Describe | Prepare | Detokenize | Generate | Abort | Pin | Ping | ReadJournal | AckJournal
+Request = Describe | Prepare | Detokenize | Generate | Abort | Pin | Locate | Ping | ReadJournal | AckJournal
 
 
 # --- engine -> gateway -------------------------------------------------------------------------------------------
@@ -297,13 +304,23 @@ class EngineError(msgspec.Struct, tag="error", frozen=True):
     retry_after_s: float | None = None
 
 
+Tier = Literal["slot", "host", "loading", "none"]
+
+
 class Residency(msgspec.Struct, tag="residency", frozen=True):
     """Where an adapter is just now. A pin that cannot be loaded is dropped."""
 
     call_id: str
     digest: str
-    tier: Literal["slot", "host", "loading", "none"]
+    tier: Tier
     pinned: bool
+
+
+class Places(msgspec.Struct, tag="places", frozen=True):
+    """Where each of the adapters is just now, by digest."""
+
+    call_id: str
+    tiers: dict[str, Tier]
 
 
 class JournalLine(msgspec.Struct, tag="journal_line", frozen=True):
@@ -326,7 +343,7 @@ class JournalPage(msgspec.Struct, tag="journal_page", frozen=True):
     last_position: int  # of the whole journal
 
 
-Event = Description | Prepared | Detokenized | TokenEvent | EngineError | JournalPage | Residency
+Event = Description | Prepared | Detokenized | TokenEvent | EngineError | JournalPage | Residency | Places
 
 _encoder = msgspec.msgpack.Encoder()
 _request_decoder: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)

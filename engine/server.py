@@ -29,7 +29,9 @@ from engine.protocol import (
     Generate,
     Grammar,
     JournalPage,
+    Locate,
     Pin,
+    Places,
     Prepare,
     Prepared,
     ReadJournal,
@@ -205,6 +207,8 @@ class Server:
                 return self._prompts.detokenize(request)
             case Pin():
                 self._steps.ask(gateway, request)
+            case Locate():
+                return Places(request.call_id, {digest: self._steps.tier_of(digest) for digest in request.digests})
             case Describe():
                 return msgspec.structs.replace(self._description, call_id=request.call_id, pinned=self._steps.pinned)
             case ReadJournal():

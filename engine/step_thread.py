@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
 from engine.core import Engine
-from engine.protocol import Abort, EngineError, Event, Generate, Pin, TokenEvent
+from engine.protocol import Abort, EngineError, Event, Generate, Pin, Tier, TokenEvent
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +60,9 @@ class StepThread:
     def pinned(self) -> tuple[str, ...]:
         """Digests of adapters that a gateway had pinned."""
         return self._engine.pinned
+
+    def tier_of(self, digest: str) -> Tier:
+        return self._engine.tier_of(digest)
 
     def forget(self, gateway: bytes, why: str) -> None:
         """Abort all that this gateway asked for. why: for the log, such as "is unreachable"."""

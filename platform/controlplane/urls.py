@@ -4,6 +4,7 @@ from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from controlplane.inference.balance import BalanceApi
+from controlplane.inference.residency import ResidencyApi
 from controlplane.inference.traffic import TrafficApi
 
 handler404 = "controlplane.errors.handler404"
@@ -15,6 +16,8 @@ urlpatterns = [
         "api/docs",
         SpectacularSwaggerSplitView.as_view(url_name="schema", permission_classes=[], authentication_classes=[]),
     ),
+    # Of adapters and the engine both; before the adapters' own, which take the word for an id.
+    path("api/v1/adapters/residency", ResidencyApi.as_view()),
     path("api/v1/", include("controlplane.adapters.urls")),
     path("api/v1/", include("controlplane.quotas.urls")),
     path("api/v1/", include("controlplane.billing.urls")),

@@ -90,6 +90,7 @@ class FakeEngine:
     is_mute: bool = False
     slots: int = 4
     pinned: list[str] = field(default_factory=list)
+    tiers: dict[str, wire.Tier] = field(default_factory=dict)
     adapter_shift: float = 0.0  # by how much an adapter changes every log-probability
     _jobs: dict[str, _Job] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
@@ -171,6 +172,8 @@ class FakeEngine:
                 )
             case wire.Pin():
                 return self._pin(request)
+            case wire.Locate(call_id, digests):
+                return wire.Places(call_id, {digest: self.tiers.get(digest, "none") for digest in digests})
             case wire.Detokenize(call_id, token_ids):
                 return wire.Detokenized(call_id, bytes(token % 256 for token in token_ids).decode(errors="replace"))
             case wire.Prepare():

@@ -17,7 +17,7 @@ from controlplane.adapters.imports import start_import
 from controlplane.adapters.models import AdapterVersion
 from controlplane.adapters.parser import RawBody, part_length
 from controlplane.adapters.pins import set_pin
-from controlplane.adapters.queries import adapter_of, adapters_of, version_of
+from controlplane.adapters.queries import adapter_of, adapters_like, version_of
 from controlplane.adapters.shapes import (
     AdapterShape,
     SplitShape,
@@ -27,12 +27,14 @@ from controlplane.adapters.shapes import (
     stored_body,
     version_body,
 )
+from controlplane.adapters.states import State
 from controlplane.adapters.uploads import DeclaredFile, finish_upload, start_upload, store_upload_part
 from controlplane.errors import InvalidRequest
 from controlplane.rest import PAGE_PARAMETERS, Allowed, ErrorBody, caller, keyset_page, page_of, tenant_of
 from tenants.models import Tenant
 from tenants.scope import tenant_scope
 
+STATES = ("empty", *State.live())
 READ = "adapters:read"
 WRITE = "adapters:write"
 
@@ -68,12 +70,19 @@ class AdaptersApi(AdapterView):
             ref_name = "StartedUpload"
 
     @extend_schema(
-        operation_id="adapters_list", parameters=PAGE_PARAMETERS, responses=page_of("AdapterPage", AdapterShape)
+        operation_id="adapters_list",
+        parameters=[
+            OpenApiParameter("q", str, description="a part of the name"),
+            OpenApiParameter("state", str, enum=STATES, description="of the newest version"),
+            *PAGE_PARAMETERS,
+        ],
+        responses={200: page_of("AdapterPage", AdapterShape), 400: ErrorBody},
     )
     def get(self, request: Request) -> Response:
         tenant = tenant_of(request)
         with tenant_scope(tenant.id):
-            return Response(keyset_page(adapters_of(tenant), request).body(adapter_body))
+            rows = adapters_like(tenant, request.query_params.get("q", ""), _state(request))
+            return Response(keyset_page(rows, request).body(adapter_body))
 
     @extend_schema(
         operation_id="adapters_start_upload",
@@ -96,6 +105,13 @@ class AdaptersApi(AdapterView):
             files=files,
         )
         return _started(tenant, version, 201)
+
+
+def _state(request: Request) -> str | None:
+    state = request.query_params.get("state")
+    if state and state not in STATES:
+        raise InvalidRequest(f"state is {state[:50]!r}: use one of {', '.join(STATES)}", param="state")
+    return state or None
 
 
 @extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})

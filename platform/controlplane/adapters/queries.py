@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import OuterRef, Prefetch, QuerySet, Subquery
 
 from controlplane.adapters.models import Adapter, AdapterVersion, AliasSplit
 from controlplane.adapters.states import State
@@ -156,6 +156,16 @@ def adapters_of(tenant: Tenant) -> QuerySet[Adapter]:
         Prefetch("versions", _with_parts(AdapterVersion.objects.all())),
         Prefetch("splits", AliasSplit.objects.select_related("version").order_by("version__number")),
     )
+
+
+def adapters_like(tenant: Tenant, text: str, state: str | None) -> QuerySet[Adapter]:
+    """Those with the text in their name whose newest version is in the state; `empty`: that have none."""
+    rows = adapters_of(tenant).filter(name__contains=text.lower().replace("\x00", ""))
+    if state is None:
+        return rows
+    newest = AdapterVersion.objects.filter(adapter=OuterRef("pk"), state__in=State.live()).order_by("-number")
+    rows = rows.annotate(newest_state=Subquery(newest.values("state")[:1]))
+    return rows.filter(newest_state=None if state == "empty" else state)
 
 
 def adapter_of(tenant: Tenant, adapter_id: str) -> Adapter:

@@ -1,10 +1,12 @@
 from django.urls import path
 
-from controlplane.adapters import api, evaluations_api, grants_api, prompt_sets_api
+from controlplane.adapters import api, evaluations_api, grants_api, prompt_sets_api, shared_api
 
 urlpatterns = [
     path("adapters", api.AdaptersApi.as_view()),
     path("adapters/import", api.ImportApi.as_view()),
+    path("adapters/shared", shared_api.SharedApi.as_view()),
+    path("adapters/shared/<slug:adapter_id>", shared_api.OneSharedApi.as_view()),
     path("adapters/<slug:adapter_id>", api.AdapterApi.as_view()),
     path("adapters/<slug:adapter_id>/alias", api.AliasApi.as_view()),
     path("adapters/<slug:adapter_id>/rollback", api.RollbackApi.as_view()),

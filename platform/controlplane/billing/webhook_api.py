@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.db import transaction
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 
 from controlplane.billing.models import Alert, AlertKind, DeliveryState, WebhookDelivery, WebhookEndpoint
 from controlplane.billing.operator_api import OperatorView, checked
+from controlplane.billing.ranges import choice
 from controlplane.billing.webhooks import (
     change_endpoint,
     create_endpoint,
@@ -23,6 +24,7 @@ from controlplane.billing.webhooks import (
 from controlplane.rest import PAGE_PARAMETERS, Allowed, ErrorBody, caller, keyset_page, page_of, tenant_of
 from tenants.scope import ALL_TENANTS, tenant_scope
 
+_ANY = "any"
 # What a tenant may subscribe to.
 KINDS = [kind.value for kind in AlertKind if kind not in (AlertKind.DISCREPANCY, AlertKind.WEBHOOK_TEST)]
 
@@ -220,15 +222,16 @@ class DeliveriesApi(APIView):
 
     @extend_schema(
         operation_id="webhooks_deliveries",
-        parameters=PAGE_PARAMETERS,
-        responses={200: page_of("DeliveryPage", DeliveryShape), 404: ErrorBody},
+        parameters=[OpenApiParameter("state", str, enum=(_ANY, *DeliveryState.values)), *PAGE_PARAMETERS],
+        responses={200: page_of("DeliveryPage", DeliveryShape), 400: ErrorBody, 404: ErrorBody},
     )
     def get(self, request: Request, endpoint_id: str) -> Response:
         """Newest first, each with every attempt."""
-        tenant = tenant_of(request)
+        tenant, state = tenant_of(request), choice(request, "state", (_ANY, *DeliveryState.values))
         with tenant_scope(tenant.id), transaction.atomic():
             endpoint_named(tenant, endpoint_id)
             rows = WebhookDelivery.objects.filter(tenant=tenant, endpoint_id=endpoint_id).select_related("alert")
+            rows = rows if state == _ANY else rows.filter(state=state)
             return Response(keyset_page(rows, request).body(_delivery))
 
 

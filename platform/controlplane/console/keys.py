@@ -4,15 +4,17 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final
 
 from django.db import transaction
+from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from controlplane.console.key_reach import ReachFields, check_reach
-from controlplane.errors import Forbidden, NotFound
+from controlplane.errors import Forbidden, InvalidRequest, NotFound
 from controlplane.events import publish
 from controlplane.rest import PAGE_PARAMETERS, Allowed, ErrorBody, PersonOnly, caller, keyset_page, page_of, tenant_of
 from tenants.api_auth import Caller
@@ -64,6 +66,21 @@ def future(at: datetime | None) -> datetime | None:
     return at
 
 
+# What is over stays over: a key that was revoked is that, whenever it would have expired.
+KEY_STATES: Final = {
+    "active": Q(revoked_at=None) & (Q(expires_at=None) | Q(expires_at__gt=Now())),
+    "expired": Q(revoked_at=None, expires_at__lte=Now()),
+    "revoked": Q(revoked_at__isnull=False),
+}
+
+
+def _wanted(request: Request) -> Q:
+    text, state = request.GET.get("q", "").replace("\x00", ""), request.GET.get("state")
+    if state and state not in KEY_STATES:
+        raise InvalidRequest(f"state is {state[:50]!r}: use one of {', '.join(KEY_STATES)}", param="state")
+    return Q(name__icontains=text) & (KEY_STATES[state] if state else Q())
+
+
 class KeysApi(APIView):
     permission_classes = (Allowed,)
     action_needed: ClassVar[dict[str, str]] = {"GET": "keys:read", "POST": "keys:write"}
@@ -82,11 +99,19 @@ class KeysApi(APIView):
         def validate_expires_at(self, at: datetime | None) -> datetime | None:
             return future(at)
 
-    @extend_schema(operation_id="keys_list", parameters=PAGE_PARAMETERS, responses=page_of("KeyPage", KeyShape))
+    @extend_schema(
+        operation_id="keys_list",
+        parameters=[
+            OpenApiParameter("q", str, description="a part of the name"),
+            OpenApiParameter("state", str, enum=list(KEY_STATES)),
+            *PAGE_PARAMETERS,
+        ],
+        responses={200: page_of("KeyPage", KeyShape), 400: ErrorBody},
+    )
     def get(self, request: Request) -> Response:
         tenant = tenant_of(request)
         with tenant_scope(tenant.id):
-            keys = ApiKey.objects.filter(tenant=tenant, hidden=False).select_related("created_by")
+            keys = ApiKey.objects.filter(_wanted(request), tenant=tenant, hidden=False).select_related("created_by")
             return Response(keyset_page(keys, request).body(key_body))
 
     @extend_schema(

@@ -9,7 +9,7 @@ import zmq
 from controlplane.inference.engine_faults import EngineGone, EngineRefusal
 from engine import protocol as wire
 
-Answer = TypeVar("Answer", wire.Description, wire.JournalPage, wire.Prepared, wire.Residency)
+Answer = TypeVar("Answer", wire.Description, wire.JournalPage, wire.Prepared, wire.Residency, wire.Places)
 _PING_SECONDS = 1.0
 
 
@@ -43,6 +43,9 @@ class EngineCalls:
         """Raises EngineRefusal where no slot would be left for others."""
         return self._call(wire.Pin(f"pin-{adapter.digest}", adapter, pinned), wire.Residency)
 
+    def locate(self, digests: list[str]) -> dict[str, wire.Tier]:
+        return self._call(wire.Locate("locate", tuple(digests)), wire.Places).tiers
+
     def prepare(self, text: str | None = None, messages: tuple[wire.Message, ...] | None = None) -> wire.Prepared:
         """One of the two. Raises EngineRefusal."""
         return self._call(wire.Prepare("prepare", text=text, messages=messages), wire.Prepared)
@@ -74,7 +77,9 @@ class EngineCalls:
             raise EngineGone(f"the engine could not be reached within {self._seconds:g} s")
         self._socket.send(wire.encode_request(request))
 
-    def _call(self, request: wire.Describe | wire.Prepare | wire.ReadJournal | wire.Pin, kind: type[Answer]) -> Answer:
+    def _call(
+        self, request: wire.Describe | wire.Prepare | wire.ReadJournal | wire.Pin | wire.Locate, kind: type[Answer]
+    ) -> Answer:
         self._send(request)
         deadline = time.monotonic() + self._seconds
         while (left := deadline - time.monotonic()) > 0 and self._socket.poll(int(left * 1000) + 1):

@@ -15,7 +15,7 @@ from controlplane.adapters.evaluation_models import Evaluation, PromptSet
 from controlplane.adapters.models import Adapter, AdapterGrant, AdapterVersion, AliasSplit, VersionFile
 from controlplane.adapters.states import State
 from controlplane.batches.models import Batch
-from controlplane.billing.models import Alert, Invoice, Statement, WebhookDelivery, WebhookEndpoint
+from controlplane.billing.models import Alert, Invoice, Price, Statement, UsageEvent, WebhookDelivery, WebhookEndpoint
 from tenants.credentials import Passkey, Session
 from tenants.ids import new_id
 from tenants.models import ApiKey, Invitation, Membership, Tenant
@@ -39,6 +39,8 @@ BODIES: Final[dict[str, Any]] = {
     "POST account/passkeys/<passkey_id>/remove": {"password": "correct horse battery"},
 }
 NAMED: Final = {"name": "x", "address": "x", "tax_id": ""}
+# Of another tenant's adapter, which its owner has by another address.
+OF_OTHERS: Final = {"DELETE adapters/shared/<adapter_id>"}
 QUERIES: Final = {"PUT versions/<version_id>/files/<name>": "?offset=0"}
 
 
@@ -68,6 +70,12 @@ def theirs(cast: Cast, settings: Any, tmp_path: Path) -> dict[str, str]:
     endpoint = WebhookEndpoint.objects.create(tenant=acme, url="https://example.com", sealed_secret="x")
     alert = Alert.objects.create(tenant=acme, kind="webhook.test", subject="x", occasion="x", data={})
     key = ApiKey.objects.get(tenant=acme)
+    price = Price.objects.create(base_model="base", input=1, cached_input=1, output=1, created_by="x")
+    request = UsageEvent.objects.create(
+        request_id=new_id("req"), tenant=acme, key=key, model="base", base_model="base", price=price, prompt_tokens=1,
+        cached_tokens=0, completion_tokens=0, device_ns=0, amount=0, finish_reason="stop", started_at=now,
+        finished_at=now,
+    )  # fmt: skip
     prompts = PromptSet.objects.create(tenant=acme, adapter=adapter, name="smoke", prompts=[{"prompt": "x"}])
     evaluation = Evaluation.objects.create(
         tenant=acme, adapter=adapter, prompt_set=prompts, prompt_set_name="smoke", candidate=version, key=key,
@@ -78,6 +86,7 @@ def theirs(cast: Cast, settings: Any, tmp_path: Path) -> dict[str, str]:
         output_kept_seconds=3600, expires_at=now + timedelta(1),
     )  # fmt: skip
     found = {
+        "request_id": request.request_id,
         "batch_id": batch.id,
         "prompt_set_id": prompts.id,
         "evaluation_id": evaluation.id,
@@ -141,7 +150,7 @@ def everything_of(cast: Cast) -> list[list[Any]]:
     return [list(model.objects.filter(tenant=cast.acme).order_by("pk").values()) for model in models]
 
 
-@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("route", sorted({*ROUTES} - OF_OTHERS))
 def test_the_same_addresses_are_there_for_whose_they_are(cast: Cast, theirs: dict[str, str], route: str) -> None:
     """Or the test above would show nothing."""
     status, text = ask(signed_in(cast.owner), route, theirs)
