@@ -252,7 +252,8 @@ def test_usage_shows_what_the_books_say(page: Page, site: Site) -> None:
     row.get_by_role("cell").nth(6).locator("span").hover()
     expect(page.get_by_role("tooltip")).to_have_text("$" + total["amount"].rstrip("0"))
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download CSV").click()
+        page.get_by_role("button", name="Export").click()
+        page.get_by_role("menuitem", name="CSV", exact=True).click()
     lines = Path(download.value.path()).read_text().splitlines()
     assert lines[0].startswith("adapter,adapter_id,requests,")
     assert any(total["amount"] in line for line in lines[1:])
@@ -272,7 +273,7 @@ def test_the_playground_streams_an_adapter_beside_the_base(page: Page, site: Sit
     card = upload(page, write_folder(tmp_path, name, peft_folder(seed=7)))
     expect(card.get_by_text("ready", exact=True)).to_be_visible()
     page.get_by_role("link", name="Playground").click()
-    page.get_by_role("combobox", name="Model").click()
+    page.get_by_role("combobox", name="Model of column 1").click()
     page.get_by_role("option", name=name, exact=True).click()
     site.engine.received.clear()
     site.engine.script = Script(pieces=("Ahoy", ", ", "matey", "!"), delay=0.02, cached=3)

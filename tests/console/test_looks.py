@@ -15,6 +15,7 @@ PAGES = {
     "/usage": "Usage",
     "/playground": "Playground",
     "/billing": "Billing",
+    "/webhooks": "Webhooks",
     "/members": "Members",
     "/audit": "Audit",
     "/security": "Security",

@@ -1,32 +1,29 @@
-import { ActionIcon, Button, Card, Group, Menu, Stack, Text, Title } from "@mantine/core";
+import { Button, Card, Group, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import {
-  IconArrowsSplit2,
-  IconChevronDown,
-  IconChevronUp,
-  IconDots,
-  IconTrash,
-} from "@tabler/icons-react";
-import type { Adapter } from "../api/types";
+import { IconChevronDown, IconChevronUp } from "@tabler/icons-react";
+import type { Adapter, Version } from "../api/types";
 import { CopyIcon } from "../shared/CopyText";
-import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
 import { formatBytes, plural } from "../shared/numbers";
 import { formatAgo } from "../shared/time";
-import { AliasModal } from "./AliasModal";
+import { AdapterMenu } from "./AdapterMenu";
 import { CheckReport } from "./CheckReport";
 import { PinSwitch } from "./PinSwitch";
-import { useDeleteAdapter } from "./queries";
+import { PlaceBadge } from "./PlaceBadge";
+import { usePlaces } from "./queries";
 import { StateBadge } from "./StateBadge";
+import { UnfinishedVersion } from "./UnfinishedVersion";
 import { VersionTable } from "./VersionTable";
 import { newestFirst, readyVersions, servingText } from "./versions";
 
 interface Props {
   adapter: Adapter;
+  /** The version that this page is uploading: its progress shows elsewhere. */
+  sending: string | null;
   canWrite: boolean;
   canPin: boolean;
 }
 
-export function AdapterCard({ adapter, canWrite, canPin }: Props) {
+export function AdapterCard({ adapter, sending, canWrite, canPin }: Props) {
   const [open, { toggle }] = useDisclosure(false);
   const versions = newestFirst(adapter);
   const newest = versions[0];
@@ -40,6 +37,7 @@ export function AdapterCard({ adapter, canWrite, canPin }: Props) {
             </Title>
             <CopyIcon value={adapter.name} label="Copy the model name" />
             <StateBadge state={adapter.state} />
+            <ServedPlace version={servedVersion(adapter)} />
           </Group>
           <Text size="sm" c="dimmed">
             {summaryOf(adapter)}
@@ -47,21 +45,29 @@ export function AdapterCard({ adapter, canWrite, canPin }: Props) {
         </Stack>
         <Group gap="xs" wrap="nowrap">
           {canPin && <PinSwitch adapter={adapter} />}
-          {versions.length > 0 && (
-            <Button
-              variant="subtle"
-              color="gray"
-              size="compact-sm"
-              onClick={toggle}
-              aria-expanded={open}
-              rightSection={open ? <IconChevronUp size={14} /> : <IconChevronDown size={14} />}
-            >
-              {plural(versions.length, "version")}
-            </Button>
-          )}
           {canWrite && <AdapterMenu adapter={adapter} />}
         </Group>
       </Group>
+      {versions.length > 0 && (
+        <Button
+          mt={4}
+          ml={-8}
+          w="fit-content"
+          variant="subtle"
+          color="gray"
+          size="compact-sm"
+          onClick={toggle}
+          aria-expanded={open}
+          rightSection={open ? <IconChevronUp size={14} /> : <IconChevronDown size={14} />}
+        >
+          {plural(versions.length, "version")}
+        </Button>
+      )}
+      {versions
+        .filter(({ id, state }) => state === "uploading" && id !== sending)
+        .map((version) => (
+          <UnfinishedVersion key={version.id} version={version} canWrite={canWrite} />
+        ))}
       {newest?.state === "rejected" && newest.report && (
         <CheckReport report={newest.report} number={newest.number} />
       )}
@@ -70,11 +76,22 @@ export function AdapterCard({ adapter, canWrite, canPin }: Props) {
   );
 }
 
+/** The one that most of the traffic goes to. */
+function servedVersion(adapter: Adapter): Version | undefined {
+  const splits = adapter.alias?.splits ?? [];
+  const main = splits.toSorted((a, b) => b.weight - a.weight)[0];
+  return readyVersions(adapter).find(({ number }) => number === main?.version);
+}
+
+function ServedPlace({ version }: { version: Version | undefined }) {
+  const places = usePlaces();
+  const place = version && places.data?.get(version.id);
+  return place ? <PlaceBadge place={place} /> : null;
+}
+
 function summaryOf(adapter: Adapter): string {
   const serving = servingText(adapter);
-  const shown = readyVersions(adapter).find(
-    ({ number }) => number === adapter.alias?.splits[0]?.version,
-  );
+  const shown = servedVersion(adapter);
   const facts = [
     serving ? `serves ${serving}` : "serves nothing yet",
     shown?.rank ? `rank ${shown.rank}` : null,
@@ -82,48 +99,4 @@ function summaryOf(adapter: Adapter): string {
     `created ${formatAgo(adapter.created_at)}`,
   ];
   return facts.filter(Boolean).join(" · ");
-}
-
-function AdapterMenu({ adapter }: { adapter: Adapter }) {
-  const [aliasOpen, alias] = useDisclosure(false);
-  const remove = useDeleteAdapter();
-  const confirmRemove = () =>
-    confirmDanger({
-      title: `Delete ${adapter.name}?`,
-      text: `Requests for the model ${adapter.name} will be refused from now on. Its usage stays in the books.`,
-      confirm: "Delete the adapter",
-      onConfirm: () =>
-        remove.mutate(adapter.id, {
-          onSuccess: () => notifyDone(`${adapter.name} is deleted.`),
-          onError: (error) => notifyFailed(`${adapter.name} was not deleted`, error),
-        }),
-    });
-  return (
-    <>
-      <Menu position="bottom-end" width={200}>
-        <Menu.Target>
-          <ActionIcon variant="subtle" color="gray" aria-label={`Actions for ${adapter.name}`}>
-            <IconDots size={18} aria-hidden />
-          </ActionIcon>
-        </Menu.Target>
-        <Menu.Dropdown>
-          <Menu.Item
-            leftSection={<IconArrowsSplit2 size={16} aria-hidden />}
-            disabled={readyVersions(adapter).length === 0}
-            onClick={alias.open}
-          >
-            Choose what serves
-          </Menu.Item>
-          <Menu.Item
-            color="red"
-            leftSection={<IconTrash size={16} aria-hidden />}
-            onClick={confirmRemove}
-          >
-            Delete
-          </Menu.Item>
-        </Menu.Dropdown>
-      </Menu>
-      <AliasModal adapter={adapter} opened={aliasOpen} onClose={alias.close} />
-    </>
-  );
 }

@@ -3,6 +3,7 @@ import { messageOf } from "../api/errors";
 import type { Adapter } from "../api/types";
 import { notifyDone } from "../shared/confirm";
 import { useSetAlias } from "./queries";
+import { TrafficSides } from "./TrafficSides";
 import { useAliasForm } from "./useAliasForm";
 
 interface Props {
@@ -14,7 +15,7 @@ interface Props {
 /** Which version the plain model name means, or how two versions share its traffic. */
 export function AliasModal({ adapter, opened, onClose }: Props) {
   return (
-    <Modal opened={opened} onClose={onClose} title={`What ${adapter.name} serves`}>
+    <Modal opened={opened} onClose={onClose} title={`What ${adapter.name} serves`} size="lg">
       {opened && <AliasForm adapter={adapter} onClose={onClose} />}
     </Modal>
   );
@@ -23,6 +24,8 @@ export function AliasModal({ adapter, opened, onClose }: Props) {
 function options(numbers: string[]) {
   return numbers.map((value) => ({ value, label: `version ${value}` }));
 }
+
+type Form = ReturnType<typeof useAliasForm>;
 
 function AliasForm({ adapter, onClose }: Omit<Props, "opened">) {
   const form = useAliasForm(adapter);
@@ -40,20 +43,7 @@ function AliasForm({ adapter, onClose }: Omit<Props, "opened">) {
         {`Requests for the model ${adapter.name} go here. A pinned name such as ${adapter.name}@${form.main} always means that version.`}
       </Text>
       {setAlias.isError && <Alert color="red">{messageOf(setAlias.error)}</Alert>}
-      <Radio.Group label="Traffic goes to" value={form.mode} onChange={form.setMode}>
-        <Stack gap={6} mt={6}>
-          <Radio value="newest" label="the newest version that is ready" />
-          <Radio value="one" label="one version, until you change it" />
-          <Radio
-            value="split"
-            label="two versions, by share"
-            disabled={form.others.length === 0}
-            description={
-              form.others.length === 0 ? "needs a second version that is ready" : undefined
-            }
-          />
-        </Stack>
-      </Radio.Group>
+      <ModeField form={form} />
       {form.mode !== "newest" && (
         <Select
           label="Version"
@@ -63,30 +53,8 @@ function AliasForm({ adapter, onClose }: Omit<Props, "opened">) {
           allowDeselect={false}
         />
       )}
-      {form.mode === "split" && (
-        <>
-          <Select
-            label="Other version"
-            data={options(form.others)}
-            value={form.other}
-            onChange={(value) => value && form.setOther(value)}
-            allowDeselect={false}
-          />
-          <div>
-            <Text size="sm" fw={500}>
-              {`${form.share} % to version ${form.other}, ${100 - form.share} % to version ${form.main}`}
-            </Text>
-            <Slider
-              min={1}
-              max={99}
-              value={form.share}
-              onChange={form.setShare}
-              thumbLabel="Percent to the other version"
-              label={null}
-            />
-          </div>
-        </>
-      )}
+      {form.mode === "split" && <Canary form={form} />}
+      {(adapter.alias?.splits.length ?? 0) > 0 && <TrafficSides adapter={adapter} />}
       <Group justify="flex-end">
         <Button variant="default" onClick={onClose}>
           Cancel
@@ -96,5 +64,50 @@ function AliasForm({ adapter, onClose }: Omit<Props, "opened">) {
         </Button>
       </Group>
     </Stack>
+  );
+}
+
+function ModeField({ form }: { form: Form }) {
+  const lacksOther = form.others.length === 0;
+  return (
+    <Radio.Group label="Traffic goes to" value={form.mode} onChange={form.setMode}>
+      <Stack gap={6} mt={6}>
+        <Radio value="newest" label="the newest version that is ready" />
+        <Radio value="one" label="one version, until you change it" />
+        <Radio
+          value="split"
+          label="two versions, by share"
+          disabled={lacksOther}
+          description={lacksOther ? "needs a second version that is ready" : undefined}
+        />
+      </Stack>
+    </Radio.Group>
+  );
+}
+
+function Canary({ form }: { form: Form }) {
+  return (
+    <>
+      <Select
+        label="Other version"
+        data={options(form.others)}
+        value={form.other}
+        onChange={(value) => value && form.setOther(value)}
+        allowDeselect={false}
+      />
+      <div>
+        <Text size="sm" fw={500}>
+          {`${form.share} % to version ${form.other}, ${100 - form.share} % to version ${form.main}`}
+        </Text>
+        <Slider
+          min={1}
+          max={99}
+          value={form.share}
+          onChange={form.setShare}
+          thumbLabel="Percent to the other version"
+          label={null}
+        />
+      </div>
+    </>
   );
 }

@@ -3,11 +3,10 @@ import { useForm } from "@mantine/form";
 import { IconFile } from "@tabler/icons-react";
 import { useTenant } from "../session/context";
 import { formatBytes, plural } from "../shared/numbers";
+import { nameProblem } from "./adapterNames";
 import { useAdapters } from "./queries";
 import type { AdapterFolder } from "./upload/folder";
 import type { UploadRequest } from "./upload/useUpload";
-
-const NAME = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 interface Props {
   folder: AdapterFolder;
@@ -20,12 +19,7 @@ export function UploadForm({ folder, onSubmit, onCancel }: Props) {
   const adapters = useAdapters();
   const form = useForm({
     initialValues: { name: folder.suggestedName },
-    validate: {
-      name: (value) =>
-        NAME.test(value)
-          ? null
-          : "Use lower-case letters, digits and dashes, such as support-bot; at most 63",
-    },
+    validate: { name: nameProblem },
   });
   const isNewVersion = adapters.data?.some(({ name }) => name === form.values.name) ?? false;
   const submit = ({ name }: { name: string }) =>

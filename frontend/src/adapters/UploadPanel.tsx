@@ -1,18 +1,32 @@
-import { Alert, Card, Group, Stack, Text } from "@mantine/core";
+import { Alert, Card, Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import { Dropzone } from "@mantine/dropzone";
 import { IconAlertCircle, IconFolderUp } from "@tabler/icons-react";
-import { useState } from "react";
+import { useEffect, useState } from "react";
+import { ImportForm } from "./ImportForm";
 import { UploadForm } from "./UploadForm";
 import { UploadProgress } from "./UploadProgress";
 import { type AdapterFolder, readFolder } from "./upload/folder";
-import { type UploadRequest, useUpload } from "./upload/useUpload";
+import { type Upload, type UploadRequest, useUpload } from "./upload/useUpload";
 
-/** Drop a folder, name the adapter, watch it go up. */
-export function UploadPanel() {
+const WAYS = [
+  { value: "folder", label: "From this computer" },
+  { value: "address", label: "From a URL or hub" },
+];
+
+interface Props {
+  /** The version that is being sent from here; null: none is. */
+  onSending: (versionId: string | null) => void;
+}
+
+/** Drop a folder, name the adapter, watch it go up. Or say where it is to be fetched. */
+export function UploadPanel({ onSending }: Props) {
   const [folder, setFolder] = useState<AdapterFolder | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const [request, setRequest] = useState<UploadRequest | null>(null);
-  const { upload, start, reset } = useUpload();
+  const [way, setWay] = useState("folder");
+  const { upload, start, pause, reset } = useUpload();
+  const sending = sendingOf(upload);
+  useEffect(() => onSending(sending), [sending, onSending]);
 
   const receive = (files: File[]) => {
     const read = readFolder(files);
@@ -36,6 +50,7 @@ export function UploadPanel() {
           upload={upload}
           name={request.name}
           onClose={close}
+          onPause={pause}
           onResume={() => start(request)}
         />
       </Card>
@@ -50,14 +65,26 @@ export function UploadPanel() {
   }
   return (
     <Stack gap="sm">
-      <FolderDropzone onFiles={receive} />
-      {problem && (
+      <SegmentedControl
+        size="xs"
+        w="fit-content"
+        aria-label="Where the adapter is"
+        data={WAYS}
+        value={way}
+        onChange={setWay}
+      />
+      {way === "folder" ? <FolderDropzone onFiles={receive} /> : <ImportForm />}
+      {problem && way === "folder" && (
         <Alert color="red" icon={<IconAlertCircle aria-hidden />} role="alert">
           {problem}
         </Alert>
       )}
     </Stack>
   );
+}
+
+function sendingOf(upload: Upload): string | null {
+  return upload.step === "sending" || upload.step === "paused" ? upload.versionId : null;
 }
 
 function FolderDropzone({ onFiles }: { onFiles: (files: File[]) => void }) {

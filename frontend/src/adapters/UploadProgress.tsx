@@ -1,7 +1,13 @@
 import { Alert, Button, Group, Progress, Stack, Text, Title } from "@mantine/core";
-import { IconAlertCircle, IconCircleCheck } from "@tabler/icons-react";
+import {
+  IconAlertCircle,
+  IconCircleCheck,
+  IconPlayerPause,
+  IconPlayerPlay,
+} from "@tabler/icons-react";
 import { messageOf } from "../api/errors";
 import { formatBytes } from "../shared/numbers";
+import { remainingWords } from "./upload/speed";
 import { isTransient } from "./upload/transfer";
 import type { Upload } from "./upload/useUpload";
 
@@ -9,10 +15,12 @@ interface Props {
   upload: Upload;
   name: string;
   onClose: () => void;
+  onPause: () => void;
   onResume: () => void;
 }
 
-export function UploadProgress({ upload, name, onClose, onResume }: Props) {
+export function UploadProgress(props: Props) {
+  const { upload } = props;
   if (upload.step === "done") {
     return (
       <Group justify="space-between">
@@ -22,43 +30,76 @@ export function UploadProgress({ upload, name, onClose, onResume }: Props) {
             {`Version ${upload.version.number} of ${upload.name} is uploaded. The check runs now; its result shows below.`}
           </Text>
         </Group>
-        <Button variant="default" size="xs" onClick={onClose}>
+        <Button variant="default" size="xs" onClick={props.onClose}>
           Upload another
         </Button>
       </Group>
     );
   }
-  if (upload.step === "failed") {
-    return (
-      <Alert
-        color="red"
-        icon={<IconAlertCircle aria-hidden />}
-        title={`The upload of ${name} stopped`}
-        role="alert"
-      >
-        <Text size="sm">{messageOf(upload.error)}</Text>
-        <Group mt="sm">
-          {isTransient(upload.error) && (
-            <Button size="xs" onClick={onResume}>
+  if (upload.step === "failed") return <Failed {...props} error={upload.error} />;
+  return <Running {...props} />;
+}
+
+function Failed({ error, name, onResume, onClose }: Props & { error: unknown }) {
+  return (
+    <Alert
+      color="red"
+      icon={<IconAlertCircle aria-hidden />}
+      title={`The upload of ${name} stopped`}
+      role="alert"
+    >
+      <Text size="sm">{messageOf(error)}</Text>
+      <Group mt="sm">
+        {isTransient(error) && (
+          <Button size="xs" onClick={onResume}>
+            Resume
+          </Button>
+        )}
+        <Button size="xs" variant="default" onClick={onClose}>
+          Dismiss
+        </Button>
+      </Group>
+    </Alert>
+  );
+}
+
+function Running({ upload, name, onClose, onPause, onResume }: Props) {
+  const isPaused = upload.step === "paused";
+  return (
+    <Stack gap="xs">
+      <Group justify="space-between">
+        <Title order={2}>{isPaused ? `${name} is paused` : `Uploading ${name}`}</Title>
+        <Group gap="xs">
+          {upload.step === "sending" && (
+            <Button
+              size="xs"
+              variant="default"
+              leftSection={<IconPlayerPause size={14} aria-hidden />}
+              onClick={onPause}
+            >
+              Pause
+            </Button>
+          )}
+          {isPaused && (
+            <Button
+              size="xs"
+              leftSection={<IconPlayerPlay size={14} aria-hidden />}
+              onClick={onResume}
+            >
               Resume
             </Button>
           )}
           <Button size="xs" variant="default" onClick={onClose}>
-            Dismiss
+            Stop
           </Button>
         </Group>
-      </Alert>
-    );
-  }
-  return (
-    <Stack gap="xs">
-      <Group justify="space-between">
-        <Title order={2}>{`Uploading ${name}`}</Title>
-        <Button size="xs" variant="default" onClick={onClose}>
-          Stop
-        </Button>
       </Group>
-      <Progress value={percentOf(upload)} animated size="lg" aria-label={`Upload of ${name}`} />
+      <Progress
+        value={percentOf(upload)}
+        animated={!isPaused}
+        size="lg"
+        aria-label={`Upload of ${name}`}
+      />
       <Text size="sm" c="dimmed" className="figures" aria-live="polite">
         {sentence(upload)}
       </Text>
@@ -67,14 +108,32 @@ export function UploadProgress({ upload, name, onClose, onResume }: Props) {
 }
 
 function percentOf(upload: Upload): number {
-  if (upload.step === "sending") return (100 * upload.sent) / Math.max(upload.total, 1);
+  if (upload.step === "sending" || upload.step === "paused") {
+    return (100 * upload.sent) / Math.max(upload.total, 1);
+  }
   return upload.step === "finishing" ? 100 : 0;
 }
 
 function sentence(upload: Upload): string {
-  if (upload.step === "sending") {
-    const from = upload.resumed ? "Going on from where the last try stopped: " : "";
-    return `${from}${formatBytes(upload.sent)} of ${formatBytes(upload.total)}`;
+  switch (upload.step) {
+    case "sending": {
+      const from = upload.resumed ? "Going on from where the last try stopped: " : "";
+      return `${from}${amountOf(upload)}${paceOf(upload)}`;
+    }
+    case "paused":
+      return `${amountOf(upload)} are there. They wait for a day, also when this page is closed.`;
+    case "finishing":
+      return "Closing the upload…";
+    default:
+      return "Reading the files…";
   }
-  return upload.step === "finishing" ? "Closing the upload…" : "Reading the files…";
+}
+
+function amountOf({ sent, total }: { sent: number; total: number }): string {
+  return `${formatBytes(sent)} of ${formatBytes(total)}`;
+}
+
+function paceOf({ sent, total, speed }: Upload & { step: "sending" }): string {
+  if (speed === null) return "";
+  return `, ${formatBytes(speed)}/s, ${remainingWords(total - sent, speed)} left`;
 }

@@ -1,13 +1,30 @@
-import { Badge, Button, Group, Stack, Table, Text } from "@mantine/core";
+import { Badge, Button, Group, Stack, Table } from "@mantine/core";
+import { useDisclosure } from "@mantine/hooks";
+import { IconArrowsDiff } from "@tabler/icons-react";
 import type { Adapter, Version } from "../api/types";
 import { CopyText } from "../shared/CopyText";
 import { notifyDone, notifyFailed } from "../shared/confirm";
+import { ACTIONS, type Column, DataTable } from "../shared/DataTable";
 import { formatBytes } from "../shared/numbers";
 import { formatDateTime } from "../shared/time";
 import { CheckReport } from "./CheckReport";
-import { useSetAlias } from "./queries";
+import { DiffModal } from "./DiffModal";
+import { PlaceBadge } from "./PlaceBadge";
+import { usePlaces, useSetAlias } from "./queries";
 import { StateBadge } from "./StateBadge";
-import { trafficShare } from "./versions";
+import { VersionMenu } from "./VersionMenu";
+import { readyVersions, trafficShare } from "./versions";
+
+const COLUMNS: (string | Column)[] = [
+  "Model name",
+  "State",
+  { label: "Rank", right: true },
+  "Target modules",
+  { label: "Size", right: true },
+  "Uploaded",
+  "Traffic",
+  ACTIONS,
+];
 
 interface Props {
   adapter: Adapter;
@@ -16,46 +33,27 @@ interface Props {
 }
 
 export function VersionTable({ adapter, versions, canWrite }: Props) {
+  const [comparing, compare] = useDisclosure(false);
   const olderRejected = versions.slice(1).filter(({ state }) => state === "rejected");
   return (
     <Stack mt="md" gap="sm">
-      <Table.ScrollContainer minWidth={680}>
-        <Table verticalSpacing="xs" fz="sm">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Model name</Table.Th>
-              <Table.Th>State</Table.Th>
-              <Table.Th ta="right">Rank</Table.Th>
-              <Table.Th>Target modules</Table.Th>
-              <Table.Th ta="right">Size</Table.Th>
-              <Table.Th>Uploaded</Table.Th>
-              <Table.Th>Traffic</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {versions.map((version) => (
-              <Table.Tr key={version.id}>
-                <Table.Td>
-                  <CopyText
-                    value={`${adapter.name}@${version.number}`}
-                    label="Copy the pinned model name"
-                  />
-                </Table.Td>
-                <Table.Td>
-                  <StateBadge state={version.state} />
-                </Table.Td>
-                <Table.Td ta="right">{version.rank ?? "–"}</Table.Td>
-                <Table.Td>{version.target_modules?.join(", ") || "–"}</Table.Td>
-                <Table.Td ta="right">{formatBytes(version.size_bytes)}</Table.Td>
-                <Table.Td>{formatDateTime(version.created_at)}</Table.Td>
-                <Table.Td>
-                  <Traffic adapter={adapter} version={version} canWrite={canWrite} />
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+      <DataTable columns={COLUMNS} minWidth={820} bare dense flush>
+        {versions.map((version) => (
+          <VersionRow key={version.id} adapter={adapter} version={version} canWrite={canWrite} />
+        ))}
+      </DataTable>
+      {readyVersions(adapter).length > 1 && (
+        <Button
+          variant="default"
+          size="xs"
+          w="fit-content"
+          leftSection={<IconArrowsDiff size={14} aria-hidden />}
+          onClick={compare.open}
+        >
+          Compare two versions
+        </Button>
+      )}
+      <DiffModal adapter={adapter} opened={comparing} onClose={compare.close} />
       {olderRejected.map(
         (version) =>
           version.report && (
@@ -66,15 +64,45 @@ export function VersionTable({ adapter, versions, canWrite }: Props) {
   );
 }
 
-function Traffic({
-  adapter,
-  version,
-  canWrite,
-}: {
+interface RowProps {
   adapter: Adapter;
   version: Version;
   canWrite: boolean;
-}) {
+}
+
+function VersionRow({ adapter, version, canWrite }: RowProps) {
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <CopyText value={`${adapter.name}@${version.number}`} label="Copy the pinned model name" />
+      </Table.Td>
+      <Table.Td>
+        <Group gap={4}>
+          <StateBadge state={version.state} />
+          {version.state === "ready" && <Residency version={version} />}
+        </Group>
+      </Table.Td>
+      <Table.Td ta="right">{version.rank ?? "–"}</Table.Td>
+      <Table.Td>{version.target_modules?.join(", ") || "–"}</Table.Td>
+      <Table.Td ta="right">{formatBytes(version.size_bytes)}</Table.Td>
+      <Table.Td>{formatDateTime(version.created_at)}</Table.Td>
+      <Table.Td>
+        <Traffic adapter={adapter} version={version} canWrite={canWrite} />
+      </Table.Td>
+      <Table.Td ta="right">
+        <VersionMenu adapter={adapter} version={version} canWrite={canWrite} />
+      </Table.Td>
+    </Table.Tr>
+  );
+}
+
+function Residency({ version }: { version: Version }) {
+  const places = usePlaces();
+  const place = places.data?.get(version.id);
+  return place ? <PlaceBadge place={place} /> : null;
+}
+
+function Traffic({ adapter, version, canWrite }: RowProps) {
   const setAlias = useSetAlias(adapter);
   const share = trafficShare(adapter, version.number);
   const serve = () =>
@@ -85,13 +113,6 @@ function Traffic({
         onError: (error) => notifyFailed("The version was not changed", error),
       },
     );
-  if (version.state === "uploading") {
-    return (
-      <Text size="xs" c="dimmed">
-        drop the folder again to resume
-      </Text>
-    );
-  }
   if (version.state !== "ready") return "–";
   return (
     <Group gap="xs" wrap="nowrap">

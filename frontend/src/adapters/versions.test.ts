@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { modelGroups } from "../playground/models";
 import { anAdapter, aVersion } from "../test/samples";
 import { useAliasForm } from "./useAliasForm";
-import { servingText, trafficShare } from "./versions";
+import { receivedShare, servingText, trafficShare } from "./versions";
 
 const two = [aVersion({ id: "adv_2", number: 2 }), aVersion()];
 const canary = {
@@ -45,14 +45,24 @@ describe("what an alias serves", () => {
   });
 });
 
+it("says how much of an upload is there", () => {
+  const file = { name: "w", size: 8, sha256: null, received_bytes: 6, ranges: [[0, 6]] };
+  expect(receivedShare(aVersion({ files: [file, { ...file, received_bytes: 0 }] }))).toBe(6 / 16);
+  expect(receivedShare(aVersion())).toBeNull();
+});
+
 it("offers the playground what the door answers to", () => {
   const adapters = [
     anAdapter({ versions: two }),
     anAdapter({ name: "sql" }),
     anAdapter({ name: "raw", alias: null, versions: [aVersion({ state: "checking" })] }),
   ];
-  expect(modelGroups(adapters, "base")).toEqual([
+  const shared = [
+    { id: "adp_9", model: "globex/poet", owner: "globex", base_model: "base", versions: [1] },
+  ];
+  expect(modelGroups(adapters, shared, "base")).toEqual([
     { group: "Adapters", items: ["pirate", "sql"] },
+    { group: "Shared with you", items: ["globex/poet"] },
     { group: "Pinned versions", items: ["pirate@2", "pirate@1"] },
     { group: "Base model", items: ["base"] },
   ]);

@@ -11,6 +11,7 @@ import {
   IconStack2,
   IconUserCog,
   IconUsers,
+  IconWebhook,
 } from "@tabler/icons-react";
 import { Link, useLocation } from "react-router";
 import { useWorkspace } from "../session/context";
@@ -23,6 +24,7 @@ const TENANT_PAGES = [
   { to: "/usage", label: "Usage", Icon: IconChartBar, needs: "usage:read" },
   { to: "/playground", label: "Playground", Icon: IconMessages, needs: "inference" },
   { to: "/billing", label: "Billing", Icon: IconFileInvoice, needs: "billing:read" },
+  { to: "/webhooks", label: "Webhooks", Icon: IconWebhook, needs: "webhooks" },
   { to: "/members", label: "Members", Icon: IconUsers, needs: "members" },
   { to: "/audit", label: "Audit", Icon: IconHistory, needs: "audit:read" },
 ] as const;

@@ -1,12 +1,13 @@
 import { screen, within } from "@testing-library/react";
 import { expect, it } from "vitest";
 import type { ApiKey } from "../api/types";
+import { changeWords } from "../shared/change";
 import { fakeServer } from "../test/fakeServer";
 import { renderPage } from "../test/renderPage";
 import { anAdapter, aUsage, aVersion, someNumbers } from "../test/samples";
+import { viewerZone, wallClock } from "../usage/zone";
 import { mattersOf } from "./attention";
 import { Component as HomePage } from "./HomePage";
-import { changeWords, thisAndLastMonth } from "./period";
 
 const key: ApiKey = {
   id: "key_1",
@@ -34,13 +35,23 @@ const balance = {
 };
 const NOW = Date.parse("2026-03-08T12:00:00Z");
 
+/** This month's span begins with this month. */
+function isThisMonth(url: URL): boolean {
+  return (
+    url.searchParams.get("from")?.slice(0, 7) === wallClock(new Date(), viewerZone()).slice(0, 7)
+  );
+}
+
 function serve(keys: ApiKey[]) {
+  const span = { from: "2026-03-01T00:00:00Z", to: "2026-03-08T00:00:00Z", tz: "UTC" };
   return fakeServer({
     "GET /api/v1/usage": (url) => {
-      const isThisMonth =
-        new Date(url.searchParams.get("to") ?? "").getTime() > Date.now() - 3_600_000;
-      const amount = isThisMonth ? "1.5" : "1";
+      const amount = isThisMonth(url) ? "1.5" : "1";
       return { body: aUsage({ total: someNumbers({ amount }) }) };
+    },
+    "GET /api/v1/usage/latency": (url) => {
+      const ttft_ms = { p50: 210, p95: isThisMonth(url) ? 640 : 800 };
+      return { body: { ...span, answers: 3, ttft_ms, itl_ms: null } };
     },
     "GET /api/v1/balance": { body: balance },
     "GET /api/v1/adapters": { body: { data: [anAdapter()], next: null } },
@@ -66,14 +77,17 @@ it("needs no first steps once a key is in use, and shows none to those who canno
   expect(screen.queryByText("First steps")).toBeNull();
 });
 
-it("compares the same span, which ends with a shorter month", () => {
-  expect(thisAndLastMonth(new Date("2026-03-08T12:30:00Z"))).toEqual({
-    current: { from: "2026-03-01T00:00:00.000Z", to: "2026-03-08T13:00:00.000Z", step: "day" },
-    previous: { from: "2026-02-01T00:00:00.000Z", to: "2026-02-08T13:00:00.000Z", step: "day" },
-  });
-  expect(thisAndLastMonth(new Date("2026-03-31T12:00:00Z")).previous.to).toBe(
-    "2026-03-01T00:00:00.000Z",
-  );
+it("shows how fast answers were, and says so where nothing tells", async () => {
+  serve([key]);
+  renderPage(<HomePage />);
+  const first = await screen.findByRole("region", { name: "First token, p95" });
+  expect(within(first).getByText("640 ms")).toBeDefined();
+  expect(await within(first).findByText("−20 %, before 800 ms")).toBeDefined();
+  const between = screen.getByRole("region", { name: "Between tokens, p50" });
+  expect(within(between).getByText("–")).toBeDefined();
+});
+
+it("compares in words", () => {
   expect([changeWords(3, 2), changeWords(1, 2), changeWords(2, 2), changeWords(1, 0)]).toEqual([
     "+50 %",
     "−50 %",

@@ -1,8 +1,9 @@
-import { Card, SimpleGrid, Text } from "@mantine/core";
-import type { UsageNumbers } from "../api/types";
+import { SimpleGrid } from "@mantine/core";
+import type { Balance, UsageNumbers } from "../api/types";
 import { chartValue, formatMoney } from "../shared/money";
 import { formatCompact } from "../shared/numbers";
-import { changeWords } from "./period";
+import { useBalance } from "../usage/queries";
+import { FigureCard } from "./FigureCard";
 
 interface Figure {
   label: string;
@@ -14,12 +15,13 @@ const tokens = (numbers: UsageNumbers) => numbers.prompt_tokens + numbers.comple
 const cachedPercent = (numbers: UsageNumbers) =>
   numbers.prompt_tokens > 0 ? (100 * numbers.cached_tokens) / numbers.prompt_tokens : 0;
 
+const SPEND: Figure = {
+  label: "Spend",
+  shown: ({ amount }) => formatMoney(amount),
+  value: ({ amount }) => chartValue(amount),
+};
 const FIGURES: Figure[] = [
-  {
-    label: "Spend",
-    shown: ({ amount }) => formatMoney(amount),
-    value: ({ amount }) => chartValue(amount),
-  },
+  SPEND,
   {
     label: "Per 1M tokens",
     shown: ({ amount_per_1m: price }) => (price ? formatMoney(price) : "–"),
@@ -38,44 +40,32 @@ const FIGURES: Figure[] = [
   },
 ];
 
-/** previous: null while it is not known. */
-export function MonthFigures({
-  current,
-  previous,
-}: {
+interface Props {
   current: UsageNumbers;
+  /** null while it is not known. */
   previous: UsageNumbers | null;
-}) {
+}
+
+export function MonthFigures({ current, previous }: Props) {
+  const share = budgetShare(useBalance().data);
   return (
     <SimpleGrid cols={{ base: 2, sm: 3, lg: 5 }}>
       {FIGURES.map((figure) => (
-        <FigureCard key={figure.label} figure={figure} current={current} previous={previous} />
+        <FigureCard
+          key={figure.label}
+          label={figure.label}
+          shown={figure.shown(current)}
+          value={figure.value(current)}
+          before={previous && { shown: figure.shown(previous), value: figure.value(previous) }}
+          {...(figure === SPEND && share ? { share } : {})}
+        />
       ))}
     </SimpleGrid>
   );
 }
 
-interface CardProps {
-  figure: Figure;
-  current: UsageNumbers;
-  previous: UsageNumbers | null;
-}
-
-function FigureCard({ figure, current, previous }: CardProps) {
-  const change = previous && changeWords(figure.value(current), figure.value(previous));
-  return (
-    <Card withBorder component="section" aria-label={figure.label}>
-      <Text size="sm" c="dimmed" fw={500}>
-        {figure.label}
-      </Text>
-      <Text fz="1.7rem" fw={650} lh={1.3} className="figures">
-        {figure.shown(current)}
-      </Text>
-      <Text size="xs" c="dimmed" className="figures">
-        {change && previous
-          ? `${change}, before ${figure.shown(previous)}`
-          : "nothing the month before"}
-      </Text>
-    </Card>
-  );
+function budgetShare(balance: Balance | undefined) {
+  if (!balance?.budget || chartValue(balance.budget) === 0) return null;
+  const spent = chartValue(balance.spent_this_period) / chartValue(balance.budget);
+  return { of: formatMoney(balance.budget), spent };
 }

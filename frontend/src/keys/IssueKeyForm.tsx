@@ -3,6 +3,7 @@ import { useForm } from "@mantine/form";
 import dayjs from "dayjs";
 import { messageOf } from "../api/errors";
 import type { Scope } from "../api/types";
+import { optionalAmountProblem } from "../shared/decimalInput";
 import type { NewKey } from "./queries";
 import { ReachFields } from "./ReachFields";
 import { reachBody, reachOf } from "./reach";
@@ -31,10 +32,11 @@ interface Props {
 
 export function IssueKeyForm({ onSubmit, pending, error }: Props) {
   const form = useForm({
-    initialValues: { name: "", scopes: FIRST_SCOPES, days: "", ...NOT_HELD },
+    initialValues: { name: "", scopes: FIRST_SCOPES, days: "", budget: "", ...NOT_HELD },
     validate: {
       name: (value) => (value.trim() ? null : "Name the program that will use the key"),
       scopes: (value) => (value.length > 0 ? null : "Choose at least one scope"),
+      budget: optionalAmountProblem,
     },
   });
   const submit = (values: typeof form.values) =>
@@ -42,6 +44,7 @@ export function IssueKeyForm({ onSubmit, pending, error }: Props) {
       name: values.name.trim(),
       scopes: values.scopes,
       ...reachBody(values),
+      monthly_budget: values.budget.trim() || null,
       expires_at: values.days ? dayjs().add(Number(values.days), "day").toISOString() : null,
     });
   return (
@@ -71,6 +74,13 @@ export function IssueKeyForm({ onSubmit, pending, error }: Props) {
           data={LIFETIMES}
           allowDeselect={false}
           {...form.getInputProps("days")}
+        />
+        <TextInput
+          label="Monthly budget"
+          description="Requests beyond it are refused. Leave it empty for none of its own."
+          leftSection="$"
+          inputMode="decimal"
+          {...form.getInputProps("budget")}
         />
         <ReachFields
           models={form.getInputProps("models")}

@@ -1,4 +1,4 @@
-import { Modal } from "@mantine/core";
+import { Alert, Modal } from "@mantine/core";
 import { IssuedKeyView } from "./IssuedKeyView";
 import { IssueKeyForm } from "./IssueKeyForm";
 import { useIssueKey } from "./queries";
@@ -25,7 +25,14 @@ export function IssueKeyModal({ opened, onClose }: Props) {
       closeOnEscape={!issued}
     >
       {issued ? (
-        <IssuedKeyView issued={issued} onClose={close} />
+        <>
+          {issued.budgetProblem && (
+            <Alert color="red" role="alert" mb="md" title="The key has no budget yet">
+              {`${issued.budgetProblem} Set it under Limits in the list.`}
+            </Alert>
+          )}
+          <IssuedKeyView issued={issued} onClose={close} />
+        </>
       ) : (
         <IssueKeyForm
           onSubmit={(values) => issue.mutate(values)}

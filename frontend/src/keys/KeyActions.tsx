@@ -1,9 +1,10 @@
 import { ActionIcon, Menu } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconBan, IconDots, IconPencil, IconRefresh } from "@tabler/icons-react";
+import { IconBan, IconDots, IconGauge, IconPencil, IconRefresh } from "@tabler/icons-react";
 import type { ApiKey } from "../api/types";
 import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
 import { EditKeyModal } from "./EditKeyModal";
+import { KeyLimitsModal } from "./KeyLimitsModal";
 import { useRevokeKey } from "./queries";
 import { RotateKeyModal } from "./RotateKeyModal";
 
@@ -12,6 +13,7 @@ export function KeyActions({ apiKey }: { apiKey: ApiKey }) {
   const revoke = useRevokeKey();
   const [editing, edit] = useDisclosure(false);
   const [rotating, rotation] = useDisclosure(false);
+  const [limiting, limits] = useDisclosure(false);
   const confirm = () =>
     confirmDanger({
       title: `Revoke ${apiKey.name}?`,
@@ -40,6 +42,9 @@ export function KeyActions({ apiKey }: { apiKey: ApiKey }) {
           <Menu.Item leftSection={<IconPencil size={14} aria-hidden />} onClick={edit.open}>
             Change
           </Menu.Item>
+          <Menu.Item leftSection={<IconGauge size={14} aria-hidden />} onClick={limits.open}>
+            Limits
+          </Menu.Item>
           <Menu.Item leftSection={<IconRefresh size={14} aria-hidden />} onClick={rotation.open}>
             Rotate
           </Menu.Item>
@@ -49,6 +54,7 @@ export function KeyActions({ apiKey }: { apiKey: ApiKey }) {
         </Menu.Dropdown>
       </Menu>
       {editing && <EditKeyModal apiKey={apiKey} opened onClose={edit.close} />}
+      {limiting && <KeyLimitsModal apiKey={apiKey} onClose={limits.close} />}
       <RotateKeyModal apiKey={apiKey} opened={rotating} onClose={rotation.close} />
     </>
   );

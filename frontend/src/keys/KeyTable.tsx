@@ -1,5 +1,9 @@
-import { Badge, Card, Code, Group, Table, Text, Tooltip, VisuallyHidden } from "@mantine/core";
-import type { ApiKey } from "../api/types";
+import { Anchor, Badge, Code, Group, Table, Text, Tooltip } from "@mantine/core";
+import { Link } from "react-router";
+import type { ApiKey, UsageGroup } from "../api/types";
+import { ACTIONS, type Column, DataTable } from "../shared/DataTable";
+import { formatExactMoney, formatMoney } from "../shared/money";
+import { plural } from "../shared/numbers";
 import { formatAgo, formatDate, formatDateTime } from "../shared/time";
 import { KeyActions } from "./KeyActions";
 import { reachWords } from "./reach";
@@ -7,36 +11,34 @@ import { isInGrace, type KeyState, keyState } from "./state";
 
 const COLORS: Record<KeyState, string> = { active: "veneer", expired: "gray", revoked: "gray" };
 
-export function KeyTable({ keys }: { keys: ApiKey[] }) {
+const COLUMNS: (string | Column)[] = [
+  "Name",
+  "Key",
+  "Scopes",
+  { label: "This month", right: true },
+  "Last used",
+  "Expires",
+  "State",
+  ACTIONS,
+];
+
+interface Props {
+  keys: ApiKey[];
+  /** By key id; undefined while it is not known. */
+  spend: Map<string, UsageGroup> | undefined;
+}
+
+export function KeyTable({ keys, spend }: Props) {
   return (
-    <Card withBorder padding={0}>
-      <Table.ScrollContainer minWidth={860}>
-        <Table verticalSpacing="sm" horizontalSpacing="md" fz="sm">
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Name</Table.Th>
-              <Table.Th>Key</Table.Th>
-              <Table.Th>Scopes</Table.Th>
-              <Table.Th>Last used</Table.Th>
-              <Table.Th>Expires</Table.Th>
-              <Table.Th>State</Table.Th>
-              <Table.Th>
-                <VisuallyHidden>Actions</VisuallyHidden>
-              </Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {keys.map((key) => (
-              <KeyRow key={key.id} apiKey={key} />
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
-    </Card>
+    <DataTable columns={COLUMNS} minWidth={960}>
+      {keys.map((key) => (
+        <KeyRow key={key.id} apiKey={key} spend={spend} />
+      ))}
+    </DataTable>
   );
 }
 
-function KeyRow({ apiKey }: { apiKey: ApiKey }) {
+function KeyRow({ apiKey, spend }: { apiKey: ApiKey; spend: Props["spend"] }) {
   const state = keyState(apiKey);
   const held = reachWords(apiKey);
   return (
@@ -71,6 +73,9 @@ function KeyRow({ apiKey }: { apiKey: ApiKey }) {
           </Text>
         )}
       </Table.Td>
+      <Table.Td ta="right">
+        {spend && <Spend apiKey={apiKey} used={spend.get(apiKey.id)} />}
+      </Table.Td>
       <Table.Td>{apiKey.last_used_at ? <When iso={apiKey.last_used_at} /> : "never"}</Table.Td>
       <Table.Td>{apiKey.expires_at ? <When iso={apiKey.expires_at} /> : "never"}</Table.Td>
       <Table.Td>
@@ -83,10 +88,32 @@ function KeyRow({ apiKey }: { apiKey: ApiKey }) {
   );
 }
 
+function Spend({ apiKey, used }: { apiKey: ApiKey; used: UsageGroup | undefined }) {
+  if (!used) return "nothing";
+  return (
+    <>
+      <Tooltip label={formatExactMoney(used.amount)}>
+        <Anchor
+          component={Link}
+          to={`/usage?range=month&by=key&only=${apiKey.id}`}
+          size="sm"
+          className="figures"
+          aria-label={`Usage of ${apiKey.name} this month: ${formatMoney(used.amount)}`}
+        >
+          {formatMoney(used.amount)}
+        </Anchor>
+      </Tooltip>
+      <Text size="xs" c="dimmed" style={{ whiteSpace: "nowrap" }}>
+        {plural(used.requests, "request")}
+      </Text>
+    </>
+  );
+}
+
 function When({ iso }: { iso: string }) {
   return (
     <Tooltip label={formatDateTime(iso)}>
-      <span>{formatAgo(iso)}</span>
+      <span style={{ whiteSpace: "nowrap" }}>{formatAgo(iso)}</span>
     </Tooltip>
   );
 }

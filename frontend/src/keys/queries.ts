@@ -1,7 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { bodyOf } from "../api/client";
-import type { Scope } from "../api/types";
+import { messageOf } from "../api/errors";
+import type { IssuedKey, KeyLimits, Scope } from "../api/types";
 import { useTenant } from "../session/context";
+import { useCursorList } from "../shared/useCursorList";
 
 export interface NewKey {
   name: string;
@@ -9,7 +11,12 @@ export interface NewKey {
   expires_at: string | null;
   allowed_models: string[] | null;
   allowed_networks: string[] | null;
+  /** Dollars; null: none of its own. */
+  monthly_budget: string | null;
 }
+
+/** budgetProblem: why the key has not got its budget; null: it has, or none was wanted. */
+export type Issued = IssuedKey & { budgetProblem: string | null };
 
 export interface KeyChange {
   id: string;
@@ -18,50 +25,84 @@ export interface KeyChange {
   allowed_networks: string[] | null;
 }
 
-export function useKeys() {
+export interface KeyFilter {
+  q?: string;
+  state?: "active" | "expired" | "revoked";
+}
+
+export type LimitChanges = Partial<Omit<KeyLimits, "spent" | "held">>;
+
+const POLL_MS = 10_000;
+
+export function useKeys(filter: KeyFilter) {
   const { api, tenantId, live } = useTenant();
-  return useQuery({
-    queryKey: [tenantId, "keys"],
-    queryFn: async () => (await bodyOf(api.GET("/api/v1/keys"))).data,
-    refetchInterval: live ? false : 10_000,
+  return useCursorList({
+    queryKey: [tenantId, "keys", "list", filter],
+    fetchPage: (page) =>
+      bodyOf(api.GET("/api/v1/keys", { params: { query: { ...filter, ...page } } })),
+    refetchInterval: live ? false : POLL_MS,
   });
 }
 
-export function useIssueKey() {
-  const { api, tenantId } = useTenant();
+function useChange<Input, Output>(change: (input: Input) => Promise<Output>) {
+  const { tenantId } = useTenant();
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (body: NewKey) => bodyOf(api.POST("/api/v1/keys", { body })),
+    mutationFn: change,
     onSuccess: () => queries.invalidateQueries({ queryKey: [tenantId, "keys"] }),
+  });
+}
+
+const at = (id: string) => ({ params: { path: { key_id: id } } });
+
+export function useIssueKey() {
+  const { api } = useTenant();
+  return useChange(async ({ monthly_budget, ...body }: NewKey): Promise<Issued> => {
+    const issued = await bodyOf(api.POST("/api/v1/keys", { body }));
+    if (monthly_budget === null) return { ...issued, budgetProblem: null };
+    const limits = api.PUT("/api/v1/keys/{key_id}/limits", {
+      ...at(issued.id),
+      body: { monthly_budget },
+    });
+    // The key is there and shown this once, whatever becomes of its budget.
+    const budgetProblem = await limits.then(() => null, messageOf);
+    return { ...issued, budgetProblem };
   });
 }
 
 export function useRevokeKey() {
-  const { api, tenantId } = useTenant();
-  const queries = useQueryClient();
-  return useMutation({
-    mutationFn: (id: string) =>
-      bodyOf(api.POST("/api/v1/keys/{key_id}/revoke", { params: { path: { key_id: id } } })),
-    onSuccess: () => queries.invalidateQueries({ queryKey: [tenantId, "keys"] }),
-  });
+  const { api } = useTenant();
+  return useChange((id: string) => bodyOf(api.POST("/api/v1/keys/{key_id}/revoke", at(id))));
 }
 
 export function useChangeKey() {
-  const { api, tenantId } = useTenant();
-  const queries = useQueryClient();
-  return useMutation({
-    mutationFn: ({ id, ...body }: KeyChange) =>
-      bodyOf(api.PATCH("/api/v1/keys/{key_id}", { params: { path: { key_id: id } }, body })),
-    onSuccess: () => queries.invalidateQueries({ queryKey: [tenantId, "keys"] }),
-  });
+  const { api } = useTenant();
+  return useChange(({ id, ...body }: KeyChange) =>
+    bodyOf(api.PATCH("/api/v1/keys/{key_id}", { ...at(id), body })),
+  );
 }
 
 export function useRotateKey() {
+  const { api } = useTenant();
+  return useChange(({ id, ...body }: { id: string; grace_seconds: number }) =>
+    bodyOf(api.POST("/api/v1/keys/{key_id}/rotate", { ...at(id), body })),
+  );
+}
+
+export function useKeyLimits(id: string) {
+  const { api, tenantId } = useTenant();
+  return useQuery({
+    queryKey: [tenantId, "key-limits", id],
+    queryFn: () => bodyOf(api.GET("/api/v1/keys/{key_id}/limits", at(id))),
+  });
+}
+
+export function useSetKeyLimits(id: string) {
   const { api, tenantId } = useTenant();
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: ({ id, ...body }: { id: string; grace_seconds: number }) =>
-      bodyOf(api.POST("/api/v1/keys/{key_id}/rotate", { params: { path: { key_id: id } }, body })),
-    onSuccess: () => queries.invalidateQueries({ queryKey: [tenantId, "keys"] }),
+    mutationFn: (body: LimitChanges) =>
+      bodyOf(api.PUT("/api/v1/keys/{key_id}/limits", { ...at(id), body })),
+    onSuccess: (limits) => queries.setQueryData([tenantId, "key-limits", id], limits),
   });
 }

@@ -1,6 +1,6 @@
 import { Flex, Text } from "@mantine/core";
 import { formatExactMoney } from "../shared/money";
-import { formatCount } from "../shared/numbers";
+import { formatCount, formatMilliseconds } from "../shared/numbers";
 import { type Answer, timeToFirst, tokensPerSecond } from "./answer";
 
 /** What the answer took, under the answer. */
@@ -44,13 +44,9 @@ function figuresOf(answer: Answer): [string, string][] {
     ["in", usage && formatCount(usage.prompt_tokens)],
     ["cached", usage && formatCount(usage.prompt_tokens_details?.cached_tokens ?? 0)],
     ["out", usage && formatCount(usage.completion_tokens)],
-    ["first token", first === null ? null : milliseconds(first)],
+    ["first token", first === null ? null : formatMilliseconds(first)],
     ["tokens/s", speed === null ? null : speed.toFixed(1)],
     ["cost", usage?.cost === undefined ? null : formatExactMoney(usage.cost)],
   ];
   return figures.filter((figure): figure is [string, string] => figure[1] !== null);
-}
-
-function milliseconds(value: number): string {
-  return value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(2)} s`;
 }

@@ -1,20 +1,25 @@
 import { Button, Group, Paper, Textarea } from "@mantine/core";
 import { IconPlayerStop, IconSend } from "@tabler/icons-react";
-import { type KeyboardEvent, useState } from "react";
+import type { KeyboardEvent } from "react";
 import classes from "./Playground.module.css";
 
 interface Props {
+  text: string;
+  onText: (text: string) => void;
+  placeholder: string;
   running: boolean;
+  /** Why nothing can be sent now; null: it can. */
+  problem: string | null;
   onSend: (prompt: string) => void;
   onStop: () => void;
 }
 
-export function Composer({ running, onSend, onStop }: Props) {
-  const [text, setText] = useState("");
+export function Composer({ text, onText, placeholder, running, problem, onSend, onStop }: Props) {
+  const isReady = !running && problem === null && text.trim() !== "";
   const send = () => {
-    if (running || text.trim() === "") return;
+    if (!isReady) return;
     onSend(text.trim());
-    setText("");
+    onText("");
   };
   const sendOnEnter = (event: KeyboardEvent) => {
     if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
@@ -26,13 +31,14 @@ export function Composer({ running, onSend, onStop }: Props) {
       <Group align="flex-end" wrap="nowrap" gap="sm">
         <Textarea
           aria-label="Message"
-          placeholder="Ask something (Enter sends)"
+          placeholder={placeholder}
           autosize
           minRows={1}
           maxRows={6}
           flex={1}
           value={text}
-          onChange={(event) => setText(event.currentTarget.value)}
+          error={problem}
+          onChange={(event) => onText(event.currentTarget.value)}
           onKeyDown={sendOnEnter}
         />
         {running ? (
@@ -47,7 +53,7 @@ export function Composer({ running, onSend, onStop }: Props) {
           <Button
             leftSection={<IconSend size={16} aria-hidden />}
             onClick={send}
-            disabled={text.trim() === ""}
+            disabled={!isReady}
           >
             Send
           </Button>

@@ -1,88 +1,115 @@
-import { Button, Grid } from "@mantine/core";
-import { IconEraser } from "@tabler/icons-react";
-import { useState } from "react";
-import { useAdapters } from "../adapters/queries";
+import { Alert, Button, CopyButton, Grid, Group } from "@mantine/core";
+import { IconColumnInsertRight, IconEraser, IconLink } from "@tabler/icons-react";
 import { useTenant } from "../session/context";
 import { PageHeader } from "../shared/PageHeader";
 import { Composer } from "./Composer";
 import { Lanes } from "./Lanes";
-import { modelGroups } from "./models";
+import { type Shared, toHash } from "./permalink";
 import { SettingsPanel } from "./SettingsPanel";
-import { type Settings, useLane } from "./useLane";
-
-const FIRST_SETTINGS: Settings = { system: "", temperature: 0, maxTokens: 256 };
+import { settingsProblem } from "./settings";
+import { usePlayground } from "./usePlayground";
 
 export function Component() {
   const { session } = useTenant();
-  const base = session.base_model.name;
-  const adapters = useAdapters();
-  const groups = modelGroups(adapters.data ?? [], base);
-  const [chosen, setChosen] = useState<string | null>(null);
-  const model = chosen ?? groups[0]?.items[0] ?? base;
-  const [wantsCompare, setCompare] = useState(true);
-  const compare = wantsCompare && model !== base;
-  const [settings, setSettings] = useState(FIRST_SETTINGS);
-  const main = useLane();
-  const reference = useLane();
-  const lanes = compare
-    ? [
-        { model, lane: main },
-        { model: base, lane: reference },
-      ]
-    : [{ model, lane: main }];
-  const reset = () => {
-    main.reset();
-    reference.reset();
-  };
-  const clear = (
-    <Button
-      variant="default"
-      leftSection={<IconEraser size={16} aria-hidden />}
-      onClick={reset}
-      disabled={main.turns.length === 0}
-    >
-      New conversation
-    </Button>
-  );
+  const page = usePlayground();
+  const { columns, settings } = page;
+  const last = columns[0]?.lane.turns.at(-1)?.prompt ?? "";
   return (
     <>
-      <PageHeader title="Playground" action={clear}>
-        Talk to an adapter and see what each answer takes. Requests here are billed like any other.
+      <PageHeader
+        title="Playground"
+        action={<Actions page={page} shared={{ ...page.state, prompt: page.prompt || last }} />}
+      >
+        Ask up to four models the same, and see what each answer takes. Requests here are billed
+        like any other.
       </PageHeader>
+      {page.isForeign && <OfAnotherTenant shared={page.opened} />}
       <Grid gap="md">
         <Grid.Col span={{ base: 12, md: 3.5 }}>
           <SettingsPanel
-            groups={groups}
-            loading={adapters.isPending}
-            model={model}
-            onModel={(next) => {
-              setChosen(next);
-              reset();
-            }}
-            canCompare={model !== base}
-            compare={compare}
-            onCompare={(next) => {
-              setCompare(next);
-              reset();
-            }}
             settings={settings}
-            onSettings={setSettings}
+            onChange={page.changeSettings}
             contextLength={session.base_model.context_len ?? undefined}
           />
         </Grid.Col>
         <Grid.Col span={{ base: 12, md: 8.5 }}>
-          <Lanes lanes={lanes} />
+          <Lanes
+            columns={columns}
+            groups={page.groups}
+            doorUrl={session.door_url}
+            onModel={page.setModel}
+            onRemove={page.removeColumn}
+          />
           <Composer
-            running={lanes.some(({ lane }) => lane.running)}
+            text={page.prompt}
+            onText={page.setPrompt}
+            placeholder={
+              settings.mode === "chat"
+                ? "Ask something (Enter sends)"
+                : "Begin a text for the model to go on with (Enter sends)"
+            }
+            running={columns.some(({ lane }) => lane.running)}
+            problem={settingsProblem(settings)}
             onSend={(prompt) => {
-              for (const { model: name, lane } of lanes) lane.send(name, prompt, settings);
+              for (const { model, lane } of columns) lane.send(model, prompt, settings);
             }}
             onStop={() => {
-              for (const { lane } of lanes) lane.stop();
+              for (const { lane } of columns) lane.stop();
             }}
           />
         </Grid.Col>
       </Grid>
     </>
+  );
+}
+
+function Actions({ page, shared }: { page: ReturnType<typeof usePlayground>; shared: Shared }) {
+  const link = `${location.origin}/playground${toHash(shared)}`;
+  return (
+    <Group gap="xs">
+      <Button
+        variant="default"
+        leftSection={<IconColumnInsertRight size={16} aria-hidden />}
+        onClick={page.addColumn}
+        disabled={!page.canAdd}
+      >
+        Add a column
+      </Button>
+      <CopyButton value={link}>
+        {({ copied, copy }) => (
+          <Button variant="default" leftSection={<IconLink size={16} aria-hidden />} onClick={copy}>
+            {copied ? "Copied" : "Copy link"}
+          </Button>
+        )}
+      </CopyButton>
+      <Button
+        variant="default"
+        leftSection={<IconEraser size={16} aria-hidden />}
+        onClick={page.reset}
+        disabled={page.columns.every(({ lane }) => lane.turns.length === 0)}
+      >
+        New conversation
+      </Button>
+    </Group>
+  );
+}
+
+/** Links stay within a tenant: its models are nobody else's. */
+function OfAnotherTenant({ shared }: { shared: Shared | null }) {
+  const { session, selectTenant } = useTenant();
+  const other = session.memberships.find(({ tenant }) => tenant.id === shared?.tenant);
+  return (
+    <Alert color="yellow" mb="md" title="This link is of another tenant">
+      <Group justify="space-between">
+        {other
+          ? `Its models are those of ${other.tenant.name}.`
+          : "You are no member of it, so that its adapters are not yours to call."}
+        {other && (
+          <Button size="xs" variant="default" onClick={() => selectTenant(other.tenant.id)}>
+            {`Switch to ${other.tenant.name}`}
+          </Button>
+        )}
+      </Group>
+    </Alert>
   );
 }

@@ -1,78 +1,209 @@
-import { Card, NumberInput, Select, Slider, Stack, Switch, Text, Textarea } from "@mantine/core";
-import type { Settings } from "./useLane";
+import {
+  Accordion,
+  Card,
+  NumberInput,
+  SegmentedControl,
+  Slider,
+  Stack,
+  Switch,
+  TagsInput,
+  Text,
+  Textarea,
+} from "@mantine/core";
+import { FormField } from "./FormField";
+import type { Mode, Settings } from "./settings";
 
 interface Props {
-  groups: { group: string; items: string[] }[];
-  loading: boolean;
-  model: string;
-  onModel: (model: string) => void;
-  canCompare: boolean;
-  compare: boolean;
-  onCompare: (compare: boolean) => void;
   settings: Settings;
-  onSettings: (settings: Settings) => void;
+  onChange: (changes: Partial<Settings>) => void;
   contextLength: number | undefined;
 }
 
-export function SettingsPanel(props: Props) {
-  const { settings, onSettings } = props;
+const MODES = [
+  { value: "chat", label: "Chat" },
+  { value: "completion", label: "Completion" },
+];
+
+export function SettingsPanel({ settings, onChange, contextLength }: Props) {
   return (
     <Card withBorder component="section" aria-label="Settings">
       <Stack>
-        <Select
-          label="Model"
-          data={props.groups}
-          value={props.model}
-          onChange={(model) => model && props.onModel(model)}
-          allowDeselect={false}
-          searchable
-          disabled={props.loading}
+        <SegmentedControl
+          aria-label="Kind of request"
+          data={MODES}
+          value={settings.mode}
+          onChange={(mode) => onChange({ mode: mode as Mode })}
         />
-        <Switch
-          label="Compare with the base model"
-          checked={props.compare}
-          disabled={!props.canCompare}
-          onChange={(event) => props.onCompare(event.currentTarget.checked)}
-        />
-        <Textarea
-          label="System prompt"
-          placeholder="None: the model's own template decides"
-          autosize
-          minRows={2}
-          maxRows={8}
-          value={settings.system}
-          onChange={(event) => onSettings({ ...settings, system: event.currentTarget.value })}
-        />
-        <div>
-          <Text size="sm" fw={500} id="temperature-label">
-            {`Temperature: ${settings.temperature.toFixed(1)}`}
-          </Text>
-          <Slider
-            min={0}
-            max={2}
-            step={0.1}
-            label={null}
-            value={settings.temperature}
-            onChange={(temperature) => onSettings({ ...settings, temperature })}
-            thumbProps={{ "aria-labelledby": "temperature-label" }}
+        {settings.mode === "chat" && (
+          <Textarea
+            label="System prompt"
+            placeholder="None: the model's own template decides"
+            autosize
+            minRows={2}
+            maxRows={8}
+            value={settings.system}
+            onChange={(event) => onChange({ system: event.currentTarget.value })}
           />
-          <Text size="xs" c="dimmed" mt={6}>
-            0 always takes the likeliest token
-          </Text>
-        </div>
-        <NumberInput
+        )}
+        <Temperature settings={settings} onChange={onChange} />
+        <Amount
           label="Max tokens"
-          min={1}
-          max={props.contextLength}
-          allowDecimal={false}
-          clampBehavior="blur"
           value={settings.maxTokens}
-          onChange={(value) => {
-            if (typeof value === "number" && value >= 1)
-              onSettings({ ...settings, maxTokens: value });
-          }}
+          min={1}
+          max={contextLength}
+          onChange={(maxTokens) => onChange({ maxTokens })}
         />
+        <FormField settings={settings} onChange={onChange} />
+        <Switch
+          label="Show token probabilities"
+          checked={settings.logprobs}
+          onChange={(event) => onChange({ logprobs: event.currentTarget.checked })}
+        />
+        <MoreSampling settings={settings} onChange={onChange} />
       </Stack>
     </Card>
+  );
+}
+
+type PartProps = Omit<Props, "contextLength">;
+
+function Temperature({ settings, onChange }: PartProps) {
+  return (
+    <div>
+      <Text size="sm" fw={500} id="temperature-label">
+        {`Temperature: ${settings.temperature.toFixed(1)}`}
+      </Text>
+      <Slider
+        min={0}
+        max={2}
+        step={0.1}
+        label={null}
+        value={settings.temperature}
+        onChange={(temperature) => onChange({ temperature })}
+        thumbProps={{ "aria-labelledby": "temperature-label" }}
+      />
+      <Text size="xs" c="dimmed" mt={6}>
+        0 always takes the likeliest token
+      </Text>
+    </div>
+  );
+}
+
+function MoreSampling({ settings, onChange }: PartProps) {
+  return (
+    <Accordion variant="contained">
+      <Accordion.Item value="more">
+        <Accordion.Control>More sampling</Accordion.Control>
+        <Accordion.Panel>
+          <Stack gap="sm">
+            <Amount
+              label="Top p"
+              description="Only the likeliest tokens that together have this probability; 1 is off"
+              value={settings.topP}
+              min={0.01}
+              max={1}
+              step={0.05}
+              onChange={(topP) => onChange({ topP })}
+            />
+            <Amount
+              label="Top k"
+              description="Only so many of the likeliest tokens; 0 is off"
+              value={settings.topK}
+              min={0}
+              max={1_000_000}
+              onChange={(topK) => onChange({ topK })}
+            />
+            <Amount
+              label="Min p"
+              description="Only tokens at least so likely, as a share of the likeliest; 0 is off"
+              value={settings.minP}
+              min={0}
+              max={1}
+              step={0.05}
+              onChange={(minP) => onChange({ minP })}
+            />
+            <Penalties settings={settings} onChange={onChange} />
+            <NumberInput
+              label="Seed"
+              description="The same seed gives the same text"
+              placeholder="None"
+              allowDecimal={false}
+              value={settings.seed ?? ""}
+              onChange={(value) => onChange({ seed: typeof value === "number" ? value : null })}
+            />
+            <TagsInput
+              label="Stop texts"
+              description="The answer ends before the first of them"
+              maxTags={16}
+              acceptValueOnBlur
+              value={settings.stop}
+              onChange={(stop) => onChange({ stop })}
+            />
+          </Stack>
+        </Accordion.Panel>
+      </Accordion.Item>
+    </Accordion>
+  );
+}
+
+function Penalties({ settings, onChange }: PartProps) {
+  return (
+    <>
+      <Amount
+        label="Presence penalty"
+        value={settings.presencePenalty}
+        min={-2}
+        max={2}
+        step={0.1}
+        onChange={(presencePenalty) => onChange({ presencePenalty })}
+      />
+      <Amount
+        label="Frequency penalty"
+        value={settings.frequencyPenalty}
+        min={-2}
+        max={2}
+        step={0.1}
+        onChange={(frequencyPenalty) => onChange({ frequencyPenalty })}
+      />
+      <Amount
+        label="Repetition penalty"
+        description="1 is off"
+        value={settings.repetitionPenalty}
+        min={0.1}
+        max={10}
+        step={0.1}
+        onChange={(repetitionPenalty) => onChange({ repetitionPenalty })}
+      />
+    </>
+  );
+}
+
+interface AmountProps {
+  label: string;
+  description?: string;
+  value: number;
+  min: number;
+  max: number | undefined;
+  step?: number;
+  onChange: (value: number) => void;
+}
+
+function Amount({ label, description, value, min, max, step = 1, onChange }: AmountProps) {
+  return (
+    <NumberInput
+      label={label}
+      description={description}
+      min={min}
+      {...(max === undefined ? {} : { max })}
+      step={step}
+      allowDecimal={step < 1}
+      clampBehavior="blur"
+      value={value}
+      onChange={(next) => {
+        if (typeof next === "number" && next >= min && (max === undefined || next <= max)) {
+          onChange(next);
+        }
+      }}
+    />
   );
 }

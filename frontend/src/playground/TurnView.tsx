@@ -1,10 +1,17 @@
-import { Alert, Group, Loader, Paper, Stack, Text } from "@mantine/core";
+import { Alert, Button, Group, Loader, Paper, Stack, Text } from "@mantine/core";
+import { IconCode } from "@tabler/icons-react";
 import { useEffect, useRef } from "react";
 import { AnswerFigures } from "./AnswerFigures";
-import type { Answer, Turn } from "./answer";
+import { type Answer, isRunning, type Turn } from "./answer";
 import classes from "./Playground.module.css";
+import { TokenHeat } from "./TokenHeat";
 
-export function TurnView({ turn }: { turn: Turn }) {
+interface Props {
+  turn: Turn;
+  onShowCode: (turn: Turn) => void;
+}
+
+export function TurnView({ turn, onShowCode }: Props) {
   const { prompt, answer } = turn;
   const end = useRef<HTMLDivElement>(null);
   // biome-ignore lint/correctness/useExhaustiveDependencies: new text is what should come into view
@@ -26,15 +33,33 @@ export function TurnView({ turn }: { turn: Turn }) {
           </Text>
         </Group>
       )}
-      {answer.text && (
-        <Text size="sm" className={classes.text} data-testid="answer">
-          {answer.text}
-        </Text>
-      )}
+      <AnswerText answer={answer} />
       <Outcome answer={answer} />
       <AnswerFigures answer={answer} />
+      {!isRunning(answer) && (
+        <Button
+          variant="subtle"
+          color="gray"
+          size="compact-xs"
+          w="fit-content"
+          leftSection={<IconCode size={14} aria-hidden />}
+          onClick={() => onShowCode(turn)}
+        >
+          Show as code
+        </Button>
+      )}
       <div ref={end} className={classes.end} />
     </Stack>
+  );
+}
+
+function AnswerText({ answer }: { answer: Answer }) {
+  if (answer.chances.length > 0) return <TokenHeat chances={answer.chances} />;
+  if (!answer.text) return null;
+  return (
+    <Text size="sm" className={classes.text} data-testid="answer">
+      {answer.text}
+    </Text>
   );
 }
 

@@ -46,7 +46,8 @@ it("sends the conversation so far, without what failed", () => {
   const turn = (id: number, prompt: string, text: string): Turn => ({
     id,
     prompt,
-    model: "pirate",
+    path: "/v1/chat/completions",
+    body: { model: "pirate" },
     answer: ended({ ...newAnswer(0), text }),
   });
   const broken = turn(1, "second", "half");

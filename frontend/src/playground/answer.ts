@@ -1,10 +1,20 @@
 import { messageOf } from "../api/errors";
-import type { ChatChunk, ChatUsage, Message } from "./chat";
+import {
+  type ChatUsage,
+  type Chunk,
+  chancesOf,
+  type Message,
+  type TokenChance,
+  textOf,
+} from "./chat";
+import type { RequestBody } from "./request";
 
 /** Times are milliseconds of one clock. */
 export interface Answer {
   state: "waiting" | "streaming" | "done" | "stopped" | "failed";
   text: string;
+  /** Of each token, where they were asked for. */
+  chances: TokenChance[];
   startedAt: number;
   firstAt: number | null;
   lastAt: number | null;
@@ -16,7 +26,9 @@ export interface Answer {
 export interface Turn {
   id: number;
   prompt: string;
-  model: string;
+  /** What was sent, and where to. */
+  path: string;
+  body: RequestBody;
   answer: Answer;
 }
 
@@ -24,6 +36,7 @@ export function newAnswer(now: number): Answer {
   return {
     state: "waiting",
     text: "",
+    chances: [],
     startedAt: now,
     firstAt: null,
     lastAt: null,
@@ -33,13 +46,15 @@ export function newAnswer(now: number): Answer {
   };
 }
 
-export function withChunk(answer: Answer, chunk: ChatChunk, now: number): Answer {
+export function withChunk(answer: Answer, chunk: Chunk, now: number): Answer {
   const choice = chunk.choices[0];
-  const text = choice?.delta?.content ?? "";
+  const text = textOf(choice);
+  const chances = chancesOf(choice);
   return {
     ...answer,
     state: text ? "streaming" : answer.state,
     text: answer.text + text,
+    chances: chances.length > 0 ? [...answer.chances, ...chances] : answer.chances,
     firstAt: answer.firstAt ?? (text ? now : null),
     lastAt: text ? now : answer.lastAt,
     finishReason: choice?.finish_reason ?? answer.finishReason,

@@ -1,7 +1,8 @@
 // @vitest-environment node
 import { describe, expect, it, vi } from "vitest";
-import { type ChatChunk, streamChat } from "./chat";
+import { type Chunk, chancesOf, streamAnswer } from "./chat";
 
+const PATH = "/v1/chat/completions";
 const REQUEST = {
   model: "pirate",
   messages: [{ role: "user" as const, content: "hi" }],
@@ -17,9 +18,9 @@ function answerWith(text: string, status = 200) {
   return fetchFake;
 }
 
-async function collect(): Promise<ChatChunk[]> {
-  const chunks: ChatChunk[] = [];
-  for await (const chunk of streamChat(REQUEST, "vnr_k", new AbortController().signal)) {
+async function collect(): Promise<Chunk[]> {
+  const chunks: Chunk[] = [];
+  for await (const chunk of streamAnswer(PATH, REQUEST, "vnr_k", new AbortController().signal)) {
     chunks.push(chunk);
   }
   return chunks;
@@ -27,7 +28,7 @@ async function collect(): Promise<ChatChunk[]> {
 
 const delta = (content: string) => `data: {"choices":[{"delta":{"content":"${content}"}}]}\n\n`;
 
-describe("streamChat", () => {
+describe("streamAnswer", () => {
   it("asks for usage, with the key and without the session", async () => {
     const fetchFake = answerWith(`${delta("Ahoy")}data: [DONE]\n\n`);
     expect(await collect()).toEqual([{ choices: [{ delta: { content: "Ahoy" } }] }]);
@@ -57,9 +58,9 @@ describe("streamChat", () => {
     answerWith(
       `${delta("Ah")}data: {"error":{"message":"The engine restarted."}}\n\ndata: [DONE]\n\n`,
     );
-    const seen: ChatChunk[] = [];
+    const seen: Chunk[] = [];
     const run = async () => {
-      for await (const chunk of streamChat(REQUEST, "k", new AbortController().signal))
+      for await (const chunk of streamAnswer(PATH, REQUEST, "k", new AbortController().signal))
         seen.push(chunk);
     };
     await expect(run()).rejects.toThrow("The engine restarted.");
@@ -69,5 +70,39 @@ describe("streamChat", () => {
   it("does not take a stream that breaks off for a whole answer", async () => {
     answerWith(delta("Ah"));
     await expect(collect()).rejects.toThrow("broke off");
+  });
+});
+
+describe("chancesOf", () => {
+  it("reads the shape of a chat", () => {
+    const content = [
+      {
+        token: " yes",
+        logprob: Math.log(0.5),
+        top_logprobs: [{ token: " no", logprob: Math.log(0.25) }],
+      },
+    ];
+    const [found] = chancesOf({ delta: { content: " yes" }, logprobs: { content } });
+    expect(found?.token).toBe(" yes");
+    expect(found?.chance).toBeCloseTo(0.5);
+    expect(found?.likeliest[0]?.chance).toBeCloseTo(0.25);
+  });
+
+  it("reads the shape of a completion, whose first token may have none", () => {
+    const found = chancesOf({
+      text: "ab",
+      logprobs: {
+        tokens: ["a", "b"],
+        token_logprobs: [null, Math.log(0.1)],
+        top_logprobs: [null, { c: Math.log(0.9) }],
+      },
+    });
+    expect(found.map(({ chance }) => chance === null)).toEqual([true, false]);
+    expect(found[1]?.likeliest).toEqual([{ token: "c", chance: expect.closeTo(0.9) }]);
+  });
+
+  it("finds none where none were asked for", () => {
+    expect(chancesOf({ delta: { content: "x" }, logprobs: null })).toEqual([]);
+    expect(chancesOf(undefined)).toEqual([]);
   });
 });

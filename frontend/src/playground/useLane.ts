@@ -10,14 +10,10 @@ import {
   type Turn,
   withChunk,
 } from "./answer";
-import { streamChat } from "./chat";
+import { streamAnswer } from "./chat";
+import { chatBody, completionBody, pathOf, type RequestBody } from "./request";
+import type { Settings } from "./settings";
 import { usePlaygroundKey } from "./usePlaygroundKey";
-
-export interface Settings {
-  system: string;
-  temperature: number;
-  maxTokens: number;
-}
 
 export interface Lane {
   turns: Turn[];
@@ -25,6 +21,13 @@ export interface Lane {
   send: (model: string, prompt: string, settings: Settings) => Promise<void>;
   stop: () => void;
   reset: () => void;
+}
+
+/** A completion goes on with its prompt and knows nothing of what was said before. */
+function bodyFor(model: string, prompt: string, turns: Turn[], settings: Settings): RequestBody {
+  return settings.mode === "chat"
+    ? chatBody(model, messagesFor(settings.system, turns, prompt), settings)
+    : completionBody(model, prompt, settings);
 }
 
 /** One conversation with one model. */
@@ -43,17 +46,13 @@ export function useLane(): Lane {
         setTurns((all) =>
           all.map((turn) => (turn.id === id ? { ...turn, answer: change(turn.answer) } : turn)),
         );
-      setTurns([...turns, { id, prompt, model, answer: newAnswer(performance.now()) }]);
-      const request = {
-        model,
-        messages: messagesFor(settings.system, turns, prompt),
-        temperature: settings.temperature,
-        max_tokens: settings.maxTokens,
-      };
+      const path = pathOf(settings);
+      const body = bodyFor(model, prompt, turns, settings);
+      setTurns([...turns, { id, prompt, path, body, answer: newAnswer(performance.now()) }]);
       try {
         const key = await giveKey();
         update((answer) => ({ ...answer, startedAt: performance.now() }));
-        for await (const chunk of streamChat(request, key, controller.signal)) {
+        for await (const chunk of streamAnswer(path, body, key, controller.signal)) {
           const now = performance.now();
           update((answer) => withChunk(answer, chunk, now));
         }

@@ -9,14 +9,15 @@ export type Action =
   | "inference"
   | "usage:read"
   | "billing:read"
+  | "webhooks"
   | "members"
   | "audit:read";
 
 const DEVELOPER: Action[] = ["adapters:read", "adapters:write", "keys", "inference", "usage:read"];
 
 const ALLOWED: Record<OwnRole, Action[]> = {
-  owner: [...DEVELOPER, "adapters:pin", "billing:read", "members", "audit:read"],
-  admin: [...DEVELOPER, "adapters:pin", "billing:read", "members", "audit:read"],
+  owner: [...DEVELOPER, "adapters:pin", "billing:read", "webhooks", "members", "audit:read"],
+  admin: [...DEVELOPER, "adapters:pin", "billing:read", "webhooks", "members", "audit:read"],
   developer: DEVELOPER,
   billing: ["usage:read", "billing:read"],
   viewer: ["adapters:read", "usage:read"],

@@ -38,3 +38,11 @@ export function formatBytes(bytes: number): string {
 export function plural(count: number, one: string, many = `${one}s`): string {
   return `${formatCount(count)} ${count === 1 ? one : many}`;
 }
+
+const tenths = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
+
+/** "8.4 ms", "312 ms", "1.24 s". */
+export function formatMilliseconds(value: number): string {
+  if (value < 100) return `${tenths.format(value)} ms`;
+  return value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(2)} s`;
+}

@@ -1,4 +1,4 @@
-import type { Adapter, Session, Usage, UsageNumbers, Version } from "../api/types";
+import type { Adapter, Generation, Session, Usage, UsageNumbers, Version } from "../api/types";
 
 export function aVersion(fields: Partial<Version> = {}): Version {
   return {
@@ -67,6 +67,32 @@ export function aUsage(fields: Partial<Usage> = {}): Usage {
     tz: "UTC",
     data: [{ group: "adp_1", label: "pirate", ...someNumbers() }],
     total: someNumbers(),
+    ...fields,
+  };
+}
+
+export function aGeneration(fields: Partial<Generation> = {}): Generation {
+  return {
+    id: "req_1",
+    model: "pirate@2",
+    base_model: "SmolLM2-135M-Instruct",
+    adapter_id: "adp_1",
+    key_id: "key_1",
+    key: "ci",
+    member: "ann@acme.test",
+    prompt_tokens: 90,
+    cached_tokens: 30,
+    completion_tokens: 40,
+    amount: "0.000912345678",
+    cost: "0.0008",
+    device_seconds: "0.7",
+    outcome: "completed",
+    finish_reason: "stop",
+    started_at: "2026-03-02T10:00:00Z",
+    finished_at: "2026-03-02T10:00:02Z",
+    seconds: 2.004,
+    first_token_ms: 312.4,
+    is_batch: false,
     ...fields,
   };
 }

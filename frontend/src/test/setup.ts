@@ -8,8 +8,12 @@ class NoObserver {
 }
 
 if (typeof document !== "undefined") {
-  const { cleanup } = await import("@testing-library/react");
+  const { cleanup, configure } = await import("@testing-library/react");
   afterEach(cleanup);
+  // Above a busy machine's slowest render; a test that passes does not wait for it.
+  configure({ asyncUtilTimeout: 10_000 });
+  Element.prototype.scrollIntoView = () => undefined;
+  Object.defineProperty(document, "fonts", { value: new EventTarget() });
 }
 
 vi.stubGlobal("ResizeObserver", NoObserver);

@@ -1,16 +1,30 @@
 import { Card, Grid, Group, Text, Tooltip } from "@mantine/core";
 import type { ReactNode } from "react";
 import type { UsageNumbers } from "../api/types";
-import { formatExactMoney, formatMoney } from "../shared/money";
+import { changeWords } from "../shared/change";
+import { chartValue, formatExactMoney, formatMoney } from "../shared/money";
 import { formatCompact, formatCount, formatSeconds } from "../shared/numbers";
 import { BudgetLine } from "./BudgetLine";
 
-export function Headlines({ total }: { total: UsageNumbers }) {
-  const tokens = total.prompt_tokens + total.completion_tokens;
+interface Props {
+  total: UsageNumbers;
+  /** Of the time before; null: not compared, or not known yet. */
+  previous: UsageNumbers | null;
+}
+
+const tokensOf = (numbers: UsageNumbers) => numbers.prompt_tokens + numbers.completion_tokens;
+
+export function Headlines({ total, previous }: Props) {
   return (
     <Grid gap="md">
       <Grid.Col span={{ base: 6, md: 3 }}>
-        <Headline label="Spend" exact={formatExactMoney(total.amount)} note={<BudgetLine />}>
+        <Headline
+          label="Spend"
+          exact={formatExactMoney(total.amount)}
+          note={<BudgetLine />}
+          change={previous && changed(total, previous, ({ amount }) => chartValue(amount))}
+          before={previous && formatMoney(previous.amount)}
+        >
           {formatMoney(total.amount)}
         </Headline>
       </Grid.Col>
@@ -20,10 +34,12 @@ export function Headlines({ total }: { total: UsageNumbers }) {
       <Grid.Col span={{ base: 12, md: 3.5 }} order={{ base: 4, md: 3 }}>
         <Headline
           label="Tokens"
-          exact={formatCount(tokens)}
+          exact={formatCount(tokensOf(total))}
           note={`${formatCompact(total.prompt_tokens)} in (${formatCompact(total.cached_tokens)} cached), ${formatCompact(total.completion_tokens)} out`}
+          change={previous && changed(total, previous, tokensOf)}
+          before={previous && formatCompact(tokensOf(previous))}
         >
-          {formatCompact(tokens)}
+          {formatCompact(tokensOf(total))}
         </Headline>
       </Grid.Col>
       <Grid.Col span={{ base: 6, md: 2 }} order={{ base: 2, md: 4 }}>
@@ -31,6 +47,8 @@ export function Headlines({ total }: { total: UsageNumbers }) {
           label="Requests"
           exact={formatCount(total.requests)}
           note={`device time ${formatSeconds(total.device_seconds)}`}
+          change={previous && changed(total, previous, ({ requests }) => requests)}
+          before={previous && formatCompact(previous.requests)}
         >
           {formatCompact(total.requests)}
         </Headline>
@@ -39,14 +57,24 @@ export function Headlines({ total }: { total: UsageNumbers }) {
   );
 }
 
+function changed(
+  now: UsageNumbers,
+  before: UsageNumbers,
+  value: (numbers: UsageNumbers) => number,
+): string {
+  return changeWords(value(now), value(before)) ?? "nothing before";
+}
+
 interface HeadlineProps {
   label: string;
   exact: string;
   note: ReactNode;
+  change: string | null;
+  before: string | null;
   children: string;
 }
 
-function Headline({ label, exact, note, children }: HeadlineProps) {
+function Headline({ label, exact, note, change, before, children }: HeadlineProps) {
   return (
     <Card withBorder h="100%" component="section" aria-label={label}>
       <Text size="sm" c="dimmed" fw={500}>
@@ -57,6 +85,11 @@ function Headline({ label, exact, note, children }: HeadlineProps) {
           {children}
         </Text>
       </Tooltip>
+      {change && (
+        <Text size="xs" fw={600} className="figures">
+          {`${change}, before ${before}`}
+        </Text>
+      )}
       <Text size="xs" c="dimmed" component="div" className="figures">
         {note}
       </Text>

@@ -1,4 +1,4 @@
-import { Stack } from "@mantine/core";
+import { Group, Pill, Stack, Text } from "@mantine/core";
 import { IconChartBar } from "@tabler/icons-react";
 import { lazy, Suspense } from "react";
 import type { Usage } from "../api/types";
@@ -6,12 +6,13 @@ import { EmptyState } from "../shared/EmptyState";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
 import { PageHeader } from "../shared/PageHeader";
+import { Composition } from "./Composition";
+import { Generations } from "./Generations";
 import { Headlines } from "./Headlines";
-import { type Grouping, useUsage } from "./queries";
-import type { Range } from "./range";
+import { useUsage } from "./queries";
 import { UsageControls } from "./UsageControls";
-import { UsageTable } from "./UsageTable";
-import { useUsageView } from "./useUsageView";
+import { nameOf, UsageTable } from "./UsageTable";
+import { type UsageView, useUsageView } from "./useUsageView";
 
 const SpendChart = lazy(() => import("./SpendChart"));
 
@@ -20,18 +21,20 @@ export function Component() {
   return (
     <>
       <PageHeader title="Usage">
-        What your tokens cost, and what they cost to make. Days are UTC days.
+        What your tokens cost, and what they cost to make: over time, by what used them, down to the
+        single request.
       </PageHeader>
       <Stack gap="md">
         <UsageControls view={view} />
-        <UsageBody range={view.range} grouping={view.grouping} />
+        <UsageBody view={view} />
       </Stack>
     </>
   );
 }
 
-function UsageBody({ range, grouping }: { range: Range; grouping: Grouping }) {
-  const usage = useUsage(range, grouping);
+function UsageBody({ view }: { view: UsageView }) {
+  const usage = useUsage(view.range, view.grouping, view.only);
+  const previous = useUsage(view.previous ?? view.range, view.grouping, view.only);
   if (usage.isPending) return <LoadingCards count={3} height={120} />;
   if (usage.isError) {
     return (
@@ -42,8 +45,40 @@ function UsageBody({ range, grouping }: { range: Range; grouping: Grouping }) {
       />
     );
   }
-  if (usage.data.total.requests === 0) return <NothingUsed />;
-  return <UsageReport usage={usage.data} range={range} grouping={grouping} />;
+  return (
+    <>
+      <OnlyOne view={view} usage={usage.data} />
+      {usage.data.total.requests === 0 ? (
+        <NothingUsed />
+      ) : (
+        <Report
+          usage={usage.data}
+          previous={view.previous ? previous.data : undefined}
+          view={view}
+        />
+      )}
+    </>
+  );
+}
+
+/** Says that one group alone is shown, and gives the way back. */
+function OnlyOne({ view, usage }: { view: UsageView; usage: Usage }) {
+  const group = view.only[view.grouping];
+  if (!group) return null;
+  const label = usage.data[0]?.label ?? group;
+  return (
+    <Group gap="xs">
+      <Text size="sm">Only</Text>
+      <Pill
+        size="md"
+        withRemoveButton
+        onRemove={() => view.change({ only: "" })}
+        removeButtonProps={{ "aria-label": "Show all again", "aria-hidden": false, tabIndex: 0 }}
+      >
+        {`${nameOf(view.grouping)}: ${label}`}
+      </Pill>
+    </Group>
+  );
 }
 
 function NothingUsed() {
@@ -55,22 +90,23 @@ function NothingUsed() {
   );
 }
 
-function UsageReport({
-  usage,
-  range,
-  grouping,
-}: {
+interface ReportProps {
   usage: Usage;
-  range: Range;
-  grouping: Grouping;
-}) {
+  previous: Usage | undefined;
+  view: UsageView;
+}
+
+function Report({ usage, previous, view }: ReportProps) {
+  const { range, grouping, only } = view;
   return (
     <>
-      <Headlines total={usage.total} />
+      <Headlines total={usage.total} previous={previous?.total ?? null} />
       <Suspense fallback={<LoadingCards count={1} height={320} />}>
-        <SpendChart range={range} grouping={grouping} />
+        <SpendChart range={range} grouping={grouping} only={only} />
       </Suspense>
-      <UsageTable usage={usage} grouping={grouping} />
+      <Composition range={range} only={only} />
+      <UsageTable usage={usage} previous={previous} view={view} />
+      <Generations view={view} />
     </>
   );
 }

@@ -1,14 +1,15 @@
-import { Button, Card, Group, Table, Text, Title, Tooltip } from "@mantine/core";
-import { IconDownload } from "@tabler/icons-react";
+import { ActionIcon, Anchor, Card, Group, Table, Text, Title, Tooltip } from "@mantine/core";
+import { IconFilterOff } from "@tabler/icons-react";
 import type { Usage, UsageNumbers } from "../api/types";
-import { downloadText } from "../shared/csv";
-import { formatExactMoney, formatMoney } from "../shared/money";
+import { changeWords } from "../shared/change";
+import { DataTable } from "../shared/DataTable";
+import { chartValue, formatExactMoney, formatMoney } from "../shared/money";
 import { formatCount, formatSeconds } from "../shared/numbers";
-import { usageCsv, usageFileName } from "./export";
+import { ExportMenu } from "./ExportMenu";
 import type { Grouping } from "./queries";
-import classes from "./UsageTable.module.css";
+import { GROUPINGS, type UsageView } from "./useUsageView";
 
-const HEADS = [
+const NUMBERS = [
   "Requests",
   "Input",
   "Cached",
@@ -17,79 +18,131 @@ const HEADS = [
   "Spend",
   "Price / 1M",
   "Cost / 1M",
-];
+].map((label) => ({ label, right: true }));
 
-export function UsageTable({ usage, grouping }: { usage: Usage; grouping: Grouping }) {
-  const download = () =>
-    downloadText(usageFileName(usage, grouping), usageCsv(usage, grouping), "text/csv");
+interface Props {
+  usage: Usage;
+  /** Of the time before, where it is compared. */
+  previous: Usage | undefined;
+  view: UsageView;
+}
+
+export function nameOf(grouping: Grouping): string {
+  return GROUPINGS.find(({ value }) => value === grouping)?.label ?? grouping;
+}
+
+/** The sums by group, as exact as they are charged. A group's name shows it alone. */
+export function UsageTable({ usage, previous, view }: Props) {
+  const { grouping, only, change } = view;
+  const before = new Map(previous?.data.map((row) => [row.group, row.amount]));
+  const compared = previous ? [{ label: "Before", right: true }] : [];
   return (
     <Card withBorder padding={0} component="section" aria-label="Usage table">
       <Group justify="space-between" p="md">
-        <Title order={2}>{grouping === "adapter" ? "By adapter" : "By key"}</Title>
-        <Button
-          size="xs"
-          variant="default"
-          leftSection={<IconDownload size={14} aria-hidden />}
-          onClick={download}
-        >
-          Download CSV
-        </Button>
+        <Group gap="xs">
+          <Title order={2}>{`By ${nameOf(grouping).toLowerCase()}`}</Title>
+          {only[grouping] && <ShowAll onClick={() => change({ only: "" })} />}
+        </Group>
+        <ExportMenu usage={usage} view={view} />
       </Group>
-      <Table.ScrollContainer minWidth={820}>
-        <Table horizontalSpacing="sm" fz="sm" className={classes.table}>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>{grouping === "adapter" ? "Adapter" : "Key"}</Table.Th>
-              {HEADS.map((head) => (
-                <Table.Th key={head} ta="right">
-                  {head}
-                </Table.Th>
-              ))}
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {usage.data.map((row) => (
-              <NumberRow key={row.group} label={row.label} numbers={row} />
-            ))}
-          </Table.Tbody>
-          <Table.Tfoot>
-            <NumberRow label="Total" numbers={usage.total} strong />
-          </Table.Tfoot>
-        </Table>
-      </Table.ScrollContainer>
+      <DataTable
+        columns={[nameOf(grouping), ...NUMBERS, ...compared]}
+        minWidth={860}
+        bare
+        dense
+        foot={
+          <NumberRow
+            label="Total"
+            numbers={usage.total}
+            before={previous?.total.amount}
+            compares={previous !== undefined}
+          />
+        }
+      >
+        {usage.data.map((row) => (
+          <NumberRow
+            key={row.group}
+            label={row.label}
+            numbers={row}
+            before={before.get(row.group)}
+            compares={previous !== undefined}
+            onOpen={() => change({ only: row.group })}
+          />
+        ))}
+      </DataTable>
     </Card>
+  );
+}
+
+function ShowAll({ onClick }: { onClick: () => void }) {
+  return (
+    <Tooltip label="Show all again">
+      <ActionIcon variant="subtle" color="gray" onClick={onClick} aria-label="Show all again">
+        <IconFilterOff size={16} aria-hidden />
+      </ActionIcon>
+    </Tooltip>
   );
 }
 
 interface RowProps {
   label: string;
   numbers: UsageNumbers;
-  strong?: boolean;
+  before: string | undefined;
+  compares: boolean;
+  onOpen?: () => void;
 }
 
-function NumberRow({ label, numbers, strong = false }: RowProps) {
+function NumberRow({ label, numbers, before, compares, onOpen }: RowProps) {
+  const counts = [
+    formatCount(numbers.requests),
+    formatCount(numbers.prompt_tokens),
+    formatCount(numbers.cached_tokens),
+    formatCount(numbers.completion_tokens),
+    formatSeconds(numbers.device_seconds),
+  ];
   return (
-    <Table.Tr fw={strong ? 650 : undefined}>
-      <Table.Td>
-        <Text size="sm" fw={600}>
-          {label}
-        </Text>
+    <Table.Tr fw={onOpen ? undefined : 650}>
+      <Table.Td style={{ whiteSpace: "nowrap" }}>
+        <GroupName label={label} onOpen={onOpen} />
       </Table.Td>
-      <Table.Td ta="right">{formatCount(numbers.requests)}</Table.Td>
-      <Table.Td ta="right">{formatCount(numbers.prompt_tokens)}</Table.Td>
-      <Table.Td ta="right">{formatCount(numbers.cached_tokens)}</Table.Td>
-      <Table.Td ta="right">{formatCount(numbers.completion_tokens)}</Table.Td>
-      <Table.Td ta="right">{formatSeconds(numbers.device_seconds)}</Table.Td>
-      <Table.Td ta="right">
-        <Money value={numbers.amount} />
-      </Table.Td>
-      <Table.Td ta="right">
-        <Money value={numbers.amount_per_1m} />
-      </Table.Td>
-      <Table.Td ta="right">
-        <Money value={numbers.cost_per_1m} />
-      </Table.Td>
+      {counts.map((text, column) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the columns never move
+        <Table.Td key={column} ta="right">
+          {text}
+        </Table.Td>
+      ))}
+      {[numbers.amount, numbers.amount_per_1m, numbers.cost_per_1m].map((value, column) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the columns never move
+        <Table.Td key={column} ta="right">
+          <Money value={value} />
+        </Table.Td>
+      ))}
+      {compares && (
+        <Table.Td ta="right" style={{ whiteSpace: "nowrap" }}>
+          <Before now={numbers.amount} before={before} />
+        </Table.Td>
+      )}
     </Table.Tr>
+  );
+}
+
+function GroupName({ label, onOpen }: { label: string; onOpen: (() => void) | undefined }) {
+  if (!onOpen) return label;
+  return (
+    <Anchor component="button" type="button" fz="sm" fw={600} onClick={onOpen}>
+      {label}
+    </Anchor>
+  );
+}
+
+function Before({ now, before }: { now: string; before: string | undefined }) {
+  if (before === undefined) return "nothing";
+  const words = changeWords(chartValue(now), chartValue(before));
+  return (
+    <>
+      <Money value={before} />
+      {words && <Text span size="xs" c="dimmed">{` ${words}`}</Text>}
+    </>
   );
 }
 

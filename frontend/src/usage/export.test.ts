@@ -10,5 +10,5 @@ it("exports every digit, and no formula", () => {
     "'=cmd(),key_1,12,900,300,1100,7.250000000,0.000912345678,0.000805555556,0.456172839000,0.402777778000",
     "",
   ]);
-  expect(usageFileName(usage, "key")).toBe("veneer-usage-by-key-2026-03-01-2026-03-08.csv");
+  expect(usageFileName(usage, "key", "csv")).toBe("veneer-usage-by-key-2026-03-01-2026-03-08.csv");
 });

@@ -20,6 +20,6 @@ export function usageCsv(usage: Usage, grouping: Grouping): string {
   return toCsv([grouping, `${grouping}_id`, ...NUMBERS], rows);
 }
 
-export function usageFileName(usage: Usage, grouping: Grouping): string {
-  return `veneer-usage-by-${grouping}-${usage.from.slice(0, 10)}-${usage.to.slice(0, 10)}.csv`;
+export function usageFileName(usage: Usage, grouping: Grouping, ending: "csv" | "json"): string {
+  return `veneer-usage-by-${grouping}-${usage.from.slice(0, 10)}-${usage.to.slice(0, 10)}.${ending}`;
 }

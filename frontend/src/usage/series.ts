@@ -1,10 +1,6 @@
-import dayjs from "dayjs";
-import utc from "dayjs/plugin/utc";
-import type { UsagePoint } from "../api/types";
+import type { UsageGroup, UsagePoint } from "../api/types";
 import { chartValue } from "../shared/money";
-import type { Range } from "./range";
-
-dayjs.extend(utc);
+import { type Range, stepKey, stepsOf } from "./range";
 
 export interface Series {
   group: string;
@@ -12,7 +8,7 @@ export interface Series {
   color: string;
 }
 
-export type ChartRow = { at: string } & Record<string, number | string>;
+export type ChartRow = { at: string } & Record<string, number | string | null>;
 
 /** Distinct in hue and lightness, readable on both grounds. */
 const COLORS = [
@@ -25,34 +21,53 @@ const COLORS = [
   "pink.5",
   "lime.7",
   "blue.6",
-  "red.5",
 ];
+const REST_COLOR = "gray.5";
+/** No group's own id looks so. */
+const REST = "(rest)";
 
+/** The dearest groups, each with a colour of its own; the others are one. */
 export function seriesOf(points: UsagePoint[]): Series[] {
   const labels = new Map<string, string>();
-  for (const { group, label } of points) labels.set(group, label);
-  return [...labels].map(([group, label], index) => ({
+  const amounts = new Map<string, number>();
+  for (const { group, label, amount } of points) {
+    labels.set(group, label);
+    amounts.set(group, (amounts.get(group) ?? 0) + chartValue(amount));
+  }
+  const dearest = [...labels.keys()].sort((a, b) => (amounts.get(b) ?? 0) - (amounts.get(a) ?? 0));
+  const fits = dearest.length <= COLORS.length + 1;
+  const named = fits ? dearest : dearest.slice(0, COLORS.length);
+  const series = named.map((group, index) => ({
     group,
-    label,
-    color: COLORS[index % COLORS.length] ?? "gray.6",
+    label: labels.get(group) ?? group,
+    color: COLORS[index] ?? REST_COLOR,
   }));
+  const rest = { group: REST, label: `${dearest.length - named.length} others`, color: REST_COLOR };
+  return fits ? series : [...series, rest];
 }
 
 /** One row per step of the range, also where nothing was used: a gap in time must show as one. */
-export function chartRows(points: UsagePoint[], { from, to, step }: Range): ChartRow[] {
-  const rows = new Map<number, ChartRow>();
-  const groups = seriesOf(points).map(({ group }) => [group, 0] as const);
-  const end = dayjs.utc(to);
-  for (let at = dayjs.utc(from).startOf(step); at.isBefore(end); at = at.add(1, step)) {
-    rows.set(at.valueOf(), { ...Object.fromEntries(groups), at: at.toISOString() });
-  }
+export function chartRows(points: UsagePoint[], range: Range): ChartRow[] {
+  const groups = seriesOf(points).map(({ group }) => group);
+  const empty = Object.fromEntries(groups.map((group) => [group, 0]));
+  const rows = new Map<string, ChartRow>(
+    stepsOf(range).map((at) => [at, { ...empty, at }] as const),
+  );
   for (const point of points) {
-    const row = rows.get(dayjs.utc(point.at).valueOf());
-    if (row) row[point.group] = chartValue(point.amount);
+    const row = rows.get(stepKey(point.at, range.step));
+    const group = groups.includes(point.group) ? point.group : REST;
+    if (row) row[group] = Number(row[group]) + chartValue(point.amount);
   }
   return [...rows.values()];
 }
 
-export function stepLabel(at: string, step: Range["step"]): string {
-  return dayjs.utc(at).format(step === "hour" ? "D MMM HH:mm" : "D MMM");
+/** Price and cost of a million tokens at each step; null where there were none, so that the line breaks. */
+export function unitCostRows(steps: UsageGroup[], range: Range): ChartRow[] {
+  const found = new Map(steps.map((step) => [stepKey(step.group, range.step), step]));
+  const value = (text: string | null | undefined) => (text ? chartValue(text) : null);
+  return stepsOf(range).map((at) => ({
+    at,
+    price: value(found.get(at)?.amount_per_1m),
+    cost: value(found.get(at)?.cost_per_1m),
+  }));
 }

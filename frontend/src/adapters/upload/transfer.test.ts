@@ -27,7 +27,7 @@ const PART_BYTES = 64;
 const SIZE = 2 * PART_BYTES + 5;
 const bytes = new Uint8Array(SIZE).map((_, index) => (index * 31) % 251);
 
-function request(server: ReturnType<typeof fakeServer>, send: SendPart) {
+function request(server: ReturnType<typeof fakeServer>, send: SendPart, parallel = 1) {
   const seen: number[] = [];
   const controller = new AbortController();
   const run = () =>
@@ -40,6 +40,7 @@ function request(server: ReturnType<typeof fakeServer>, send: SendPart) {
       onProgress: (sent) => seen.push(sent),
       signal: controller.signal,
       partBytes: PART_BYTES,
+      parallel,
       wait: async () => undefined,
     });
   return { run, seen, controller };
@@ -98,4 +99,44 @@ it("stops between parts when the user stops it", async () => {
   });
   await expect(run()).rejects.toThrow();
   expect(server.offsets).toEqual([0]);
+});
+
+it("sends several parts at once, whichever is there first", async () => {
+  const server = fakeServer(SIZE);
+  let running = 0;
+  let most = 0;
+  const slow: SendPart = async (part) => {
+    running += 1;
+    most = Math.max(most, running);
+    await new Promise((resolve) => setTimeout(resolve, part.offset === 0 ? 20 : 1));
+    running -= 1;
+    return server.store(part);
+  };
+  const { run, seen } = request(server, slow, 3);
+  await run();
+  expect(most).toBe(3);
+  expect(server.offsets.at(-1)).toBe(0);
+  expect(server.stored).toEqual(bytes);
+  expect(seen.at(-1)).toBe(SIZE);
+  expect(seen.toSorted((a, b) => a - b)).toEqual(seen);
+});
+
+it("stops the other parts when one is refused", async () => {
+  const server = fakeServer(SIZE);
+  let stopped = 0;
+  const { run } = request(
+    server,
+    (part) => {
+      if (part.offset === 0) return Promise.reject(new ApiError(409, "other bytes are there"));
+      return new Promise((_, reject) => {
+        part.signal.addEventListener("abort", () => {
+          stopped += 1;
+          reject(part.signal.reason);
+        });
+      });
+    },
+    3,
+  );
+  await expect(run()).rejects.toThrow("other bytes are there");
+  expect(stopped).toBe(2);
 });

@@ -1,10 +1,11 @@
 import { ApiError } from "../../api/errors";
 import type { Version, VersionFile } from "../../api/types";
-import { coveredBytes, planParts } from "./plan";
+import { coveredBytes, type Part, planParts } from "./plan";
 import type { SendPart } from "./sendPart";
 
 const ATTEMPTS = 4;
 const FIRST_WAIT_MS = 400;
+const PARALLEL = 3;
 
 export interface Transfer {
   versionId: string;
@@ -16,6 +17,8 @@ export interface Transfer {
   onProgress: (sent: number) => void;
   signal: AbortSignal;
   partBytes?: number;
+  /** How many parts are on their way at once. */
+  parallel?: number;
   wait?: (milliseconds: number) => Promise<void>;
 }
 
@@ -28,26 +31,56 @@ export function isTransient(error: unknown): boolean {
 const sleep = (milliseconds: number) =>
   new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
 
-async function sendMissing(transfer: Transfer, held: VersionFile[]): Promise<void> {
-  let done = held.reduce((sum, file) => sum + coveredBytes(file.ranges), 0);
-  transfer.onProgress(done);
-  for (const file of transfer.files) {
+interface Piece extends Part {
+  file: File;
+}
+
+/** Everything the server lacks, in order: the small file first, so that its faults show before the weights go up. */
+function missingPieces(transfer: Transfer, held: VersionFile[]): Piece[] {
+  return transfer.files.flatMap((file) => {
     const ranges = held.find(({ name }) => name === file.name)?.ranges ?? [];
-    for (const { start, end } of planParts(file.size, ranges, transfer.partBytes)) {
-      transfer.signal.throwIfAborted();
-      const before = done;
-      await transfer.send({
-        versionId: transfer.versionId,
-        fileName: file.name,
-        offset: start,
-        body: file.slice(start, end),
-        tenantId: transfer.tenantId,
-        signal: transfer.signal,
-        onProgress: (sent) => transfer.onProgress(before + Math.min(sent, end - start)),
-      });
-      done += end - start;
-      transfer.onProgress(done);
+    return planParts(file.size, ranges, transfer.partBytes).map((part) => ({ ...part, file }));
+  });
+}
+
+/** Several at a time: one connection alone does not fill a long line. The first failure stops them all. */
+async function sendMissing(transfer: Transfer, held: VersionFile[]): Promise<void> {
+  const pieces = missingPieces(transfer, held);
+  const before = held.reduce((sum, file) => sum + coveredBytes(file.ranges), 0);
+  const sent = new Map<Piece, number>();
+  const tell = () =>
+    transfer.onProgress([...sent.values()].reduce((sum, bytes) => sum + bytes, before));
+  const stop = new AbortController();
+  const signal = AbortSignal.any([transfer.signal, stop.signal]);
+  const note = (piece: Piece, bytes: number) => {
+    sent.set(piece, Math.min(bytes, piece.end - piece.start));
+    tell();
+  };
+  const send = async (piece: Piece) => {
+    await transfer.send({
+      versionId: transfer.versionId,
+      fileName: piece.file.name,
+      offset: piece.start,
+      body: piece.file.slice(piece.start, piece.end),
+      tenantId: transfer.tenantId,
+      signal,
+      onProgress: (bytes) => note(piece, bytes),
+    });
+    note(piece, piece.end - piece.start);
+  };
+  const work = async () => {
+    for (let piece = pieces.shift(); piece; piece = pieces.shift()) {
+      signal.throwIfAborted();
+      await send(piece);
     }
+  };
+  tell();
+  const workers = Array.from({ length: transfer.parallel ?? PARALLEL }, work);
+  try {
+    await Promise.all(workers);
+  } finally {
+    stop.abort();
+    await Promise.allSettled(workers);
   }
 }
 

@@ -7,12 +7,20 @@ import { readAdapters } from "../queries";
 import { sha256Hex } from "./digest";
 import { type DeclaredFile, findUnfinished } from "./resume";
 import { sendPart } from "./sendPart";
+import { type Sample, speedOf, withSample } from "./speed";
 import { transferFiles } from "./transfer";
+
+interface Progress {
+  sent: number;
+  total: number;
+}
 
 export type Upload =
   | { step: "idle" }
   | { step: "hashing" }
-  | { step: "sending"; sent: number; total: number; resumed: boolean }
+  /** speed: bytes per second; null while it is not known. */
+  | ({ step: "sending"; versionId: string; resumed: boolean; speed: number | null } & Progress)
+  | ({ step: "paused"; versionId: string } & Progress)
   | { step: "finishing" }
   | { step: "done"; name: string; version: Version }
   | { step: "failed"; error: unknown };
@@ -52,6 +60,10 @@ export function useUpload() {
   const [upload, setUpload] = useState<Upload>({ step: "idle" });
   const abort = useRef<AbortController | null>(null);
   useEffect(() => () => abort.current?.abort(), []);
+  const refresh = useCallback(
+    () => queries.invalidateQueries({ queryKey: [tenantId, "adapters"] }),
+    [queries, tenantId],
+  );
 
   const run = useCallback(
     async (request: UploadRequest, signal: AbortSignal) => {
@@ -60,13 +72,19 @@ export function useUpload() {
       const files = await declare(request.files);
       const { version, resumed } = await startVersion(api, request, files);
       const path = { params: { path: { version_id: version.id } } };
+      let samples: Sample[] = [];
       await transferFiles({
         versionId: version.id,
         tenantId,
         files: request.files,
         readVersion: () => bodyOf(api.GET("/api/v1/versions/{version_id}", path)),
         send: sendPart,
-        onProgress: (sent) => setUpload({ step: "sending", sent, total, resumed }),
+        onProgress: (sent) => {
+          if (signal.aborted) return;
+          samples = withSample(samples, { at: performance.now(), sent });
+          const speed = speedOf(samples);
+          setUpload({ step: "sending", versionId: version.id, sent, total, resumed, speed });
+        },
         signal,
       });
       setUpload({ step: "finishing" });
@@ -85,16 +103,26 @@ export function useUpload() {
       } catch (error) {
         if (!controller.signal.aborted) setUpload({ step: "failed", error });
       } finally {
-        await queries.invalidateQueries({ queryKey: [tenantId, "adapters"] });
+        await refresh();
       }
     },
-    [run, queries, tenantId],
+    [run, refresh],
   );
+
+  /** What is sent stays; `start` goes on from there. */
+  const pause = useCallback(() => {
+    abort.current?.abort();
+    setUpload((now) =>
+      now.step === "sending"
+        ? { step: "paused", versionId: now.versionId, sent: now.sent, total: now.total }
+        : now,
+    );
+  }, []);
 
   const reset = useCallback(() => {
     abort.current?.abort();
     setUpload({ step: "idle" });
   }, []);
 
-  return { upload, start, reset };
+  return { upload, start, pause, reset };
 }

@@ -1,0 +1,50 @@
+import { Card, Progress, Text } from "@mantine/core";
+import { changeWords } from "../shared/change";
+
+interface Props {
+  label: string;
+  shown: string;
+  value: number | null;
+  /** Of the time before; null: not known yet, or nothing there. */
+  before: { shown: string; value: number } | null;
+  /** Of a budget, 0 to 1. */
+  share?: { of: string; spent: number };
+}
+
+/** One number, and how it was the time before. */
+export function FigureCard({ label, shown, value, before, share }: Props) {
+  const change = before && value !== null ? changeWords(value, before.value) : null;
+  return (
+    <Card withBorder component="section" aria-label={label}>
+      <Text size="sm" c="dimmed" fw={500}>
+        {label}
+      </Text>
+      <Text fz="1.7rem" fw={650} lh={1.3} className="figures">
+        {shown}
+      </Text>
+      {share && <Budget share={share} />}
+      <Text size="xs" c="dimmed" className="figures">
+        {change && before ? `${change}, before ${before.shown}` : "nothing the month before"}
+      </Text>
+    </Card>
+  );
+}
+
+const NEAR_THE_END = 0.8;
+
+function Budget({ share: { of, spent } }: { share: { of: string; spent: number } }) {
+  const percent = Math.min(100, 100 * spent);
+  return (
+    <>
+      <Progress
+        value={percent}
+        color={spent >= NEAR_THE_END ? "orange" : "veneer"}
+        aria-label={`${percent.toFixed(0)} % of the budget is spent`}
+        my={4}
+      />
+      <Text size="xs" c="dimmed" className="figures">
+        {`${percent.toFixed(0)} % of the budget of ${of}`}
+      </Text>
+    </>
+  );
+}
