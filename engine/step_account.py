@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from engine.choice import Choice
-from engine.metering.costing import run_weight, split_step
+from engine.metering.costing import prefill_part, run_weight, split_step
 from engine.metering.metrics import Metrics
 from engine.request import Request
 from engine.scheduling.overload import ServiceRate
@@ -53,6 +53,7 @@ class StepAccount:
         for run, share in zip(batch.runs, shares, strict=True):
             request = self._live[run.sequence.request_id]
             request.device_ns += share
+            request.prefill_ns += prefill_part(share, run.start, run.length, run.sequence.prompt_len)
             self._metrics.device_time(run.sequence.tenant, share / 1e9)
         if self._spans:
             self._spans.stepped(batch)

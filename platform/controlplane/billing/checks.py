@@ -25,10 +25,11 @@ SELECT count(*) AS checked, count(*) FILTER (WHERE
      - (SELECT coalesce(sum(credit_used), 0) FROM billing_statement WHERE tenant_id = tenant.id)
      + (SELECT coalesce(sum(line.amount), 0) FROM billing_statementline line
         JOIN billing_statement statement ON statement.id = line.statement_id
-        WHERE statement.tenant_id = tenant.id AND line.kind NOT IN ('usage', 'late'))
+        WHERE statement.tenant_id = tenant.id AND line.kind NOT IN ('usage', 'late', 'markup'))
      + (SELECT coalesce(sum(tax), 0) FROM billing_invoice WHERE tenant_id = tenant.id)
-     + (SELECT coalesce(sum(CASE kind WHEN 'refund' THEN amount ELSE -amount END), 0) FROM billing_invoiceentry
-        WHERE tenant_id = tenant.id)
+     + (SELECT coalesce(sum(CASE WHEN kind IN ('refund', 'reversal') THEN amount ELSE -amount END), 0)
+        FROM billing_invoiceentry WHERE tenant_id = tenant.id)
+     + (SELECT coalesce(sum(owed), 0) FROM billing_paymentreversal WHERE tenant_id = tenant.id)
 ) AS broken FROM tenants_tenant tenant
 """,
     "each tenant's credit is its grants less the credit used, and not below zero": """
@@ -56,9 +57,11 @@ SELECT count(*) AS checked, count(*) FILTER (WHERE used > given) AS broken FROM 
     "each usage event has exactly one ledger transaction, of its amount": """
 SELECT count(*) AS checked, count(*) FILTER (WHERE
     event.request_id IS NULL OR booked.id IS NULL OR booked.tenant_id <> event.tenant_id
-    OR (SELECT count(*) <> 2
+    OR (SELECT count(*) <> CASE WHEN event.earned_amount > 0 THEN 3 ELSE 2 END
         OR count(*) FILTER (WHERE account_id = event.tenant_id || ':receivable' AND amount = event.amount) <> 1
-        OR count(*) FILTER (WHERE account_id = 'platform:revenue' AND amount = -event.amount) <> 1
+        OR count(*) FILTER (WHERE account_id = 'platform:revenue'
+            AND amount = event.earned_amount - event.amount) <> 1
+        OR coalesce(sum(amount) FILTER (WHERE account_id = 'platform:royalties'), 0) <> -event.earned_amount
         FROM billing_ledgerentry WHERE transaction_id = booked.id)
 ) AS broken
 FROM billing_usageevent event FULL JOIN (SELECT * FROM billing_ledgertransaction WHERE kind = 'usage') booked
@@ -69,19 +72,46 @@ SELECT count(*) AS checked, count(*) FILTER (WHERE cached_tokens NOT BETWEEN 0 A
 FROM billing_usageevent
 """,
     "each charge is its tokens at the pinned price, computed anew": f"""
-SELECT count(*) AS checked, count(*) FILTER (WHERE amount <> 0.000001 * (
+SELECT count(*) AS checked, count(*) FILTER (WHERE amount - markup_amount <> 0.000001 * (
     (prompt_tokens - cached_tokens) * input + cached_tokens * cached_input + completion_tokens * output)
+    OR markup_amount <> 0.000001 * (prompt_tokens + completion_tokens) * per_million
+    OR earned_amount <> 0.000001 * (prompt_tokens + completion_tokens) * earned
 ) AS broken FROM (
-    SELECT event.amount, event.prompt_tokens, event.cached_tokens, event.completion_tokens,
+    SELECT event.amount, event.markup_amount, event.earned_amount, event.prompt_tokens, event.cached_tokens,
+        event.completion_tokens, coalesce(markup.per_million, 0) AS per_million, coalesce(markup.earned, 0) AS earned,
         {rates(adapter="event.adapter_id", batch="event.is_batch")}
     FROM billing_usageevent event JOIN billing_price price ON price.id = event.price_id
+    LEFT JOIN billing_markup markup ON markup.id = event.markup_id
 ) priced
 """,  # noqa: S608  # constants only
+    "mark-ups are charged to whom they were set for, on the adapter they were set on": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE markup.id IS NULL OR markup.grantee_id <> event.tenant_id
+    OR markup.adapter_id IS DISTINCT FROM event.adapter_id) AS broken
+FROM billing_usageevent event LEFT JOIN billing_markup markup ON markup.id = event.markup_id
+WHERE event.markup_id IS NOT NULL
+""",
+    "what shared adapters earned is credited to their owners, once, as their statements say": """
+WITH credited AS (
+    SELECT statement.id, statement.tenant_id,
+        (SELECT coalesce(sum(amount), 0) FROM billing_statementearning WHERE statement_id = statement.id) AS lines,
+        (SELECT coalesce(sum(amount), 0) FROM billing_grant
+            WHERE tenant_id = statement.tenant_id AND reference = 'earned:' || statement.id) AS given,
+        (SELECT coalesce(sum(event.earned_amount), 0) FROM billing_earnedevent earned
+            JOIN billing_usageevent event ON event.id = earned.event
+            JOIN billing_markup markup ON markup.id = event.markup_id AND markup.tenant_id = statement.tenant_id
+            WHERE earned.statement_id = statement.id) AS events
+    FROM billing_statement statement
+)
+SELECT count(*) + 1 AS checked, count(*) FILTER (WHERE lines <> given OR given <> events) + CASE WHEN
+    (SELECT coalesce(sum(amount), 0) FROM billing_ledgerentry WHERE account_id = 'platform:royalties')
+    = coalesce(sum(given), 0) - (SELECT coalesce(sum(earned_amount), 0) FROM billing_usageevent)
+    THEN 0 ELSE 1 END AS broken FROM credited
+""",
     "each statement is the sum of its lines and of its events": """
 SELECT count(*) AS checked, count(*) FILTER (WHERE
     statement.total <> (SELECT coalesce(sum(amount), 0) FROM billing_statementline WHERE statement_id = statement.id)
     OR (SELECT coalesce(sum(amount), 0) FROM billing_statementline
-        WHERE statement_id = statement.id AND kind IN ('usage', 'late'))
+        WHERE statement_id = statement.id AND kind IN ('usage', 'late', 'markup'))
     <> (SELECT coalesce(sum(event.amount), 0) FROM billing_statementevent marked
         JOIN billing_usageevent event ON event.id = marked.event_id WHERE marked.statement_id = statement.id)
     OR (SELECT coalesce(sum(requests), 0) FROM billing_statementline WHERE statement_id = statement.id)
@@ -121,16 +151,33 @@ FROM billing_counter counter CROSS JOIN LATERAL (
     "credit notes stay within their invoice, payments within what was open": """
 SELECT count(*) AS checked, count(*) FILTER (WHERE booked.noted > booked.total OR booked.noted_tax > booked.tax
     OR booked.refunded > greatest(0, booked.paid + booked.noted - booked.total)
-    OR booked.paid > booked.total + booked.refunded
+    OR booked.paid > booked.total + booked.refunded + booked.reversed OR booked.reversed > booked.payments
 ) AS broken FROM (
     SELECT invoice.total, invoice.tax,
         coalesce(sum(entry.amount) FILTER (WHERE kind = 'credit_note'), 0) AS noted,
         coalesce(sum(entry.tax) FILTER (WHERE kind = 'credit_note'), 0) AS noted_tax,
         coalesce(sum(entry.amount) FILTER (WHERE kind = 'refund'), 0) AS refunded,
+        coalesce(sum(entry.amount) FILTER (WHERE kind = 'reversal'), 0) AS reversed,
+        coalesce(sum(entry.amount) FILTER (WHERE kind = 'payment'), 0) AS payments,
         coalesce(sum(entry.amount) FILTER (WHERE kind IN ('payment', 'write_off')), 0) AS paid
     FROM billing_invoice invoice LEFT JOIN billing_invoiceentry entry ON entry.invoice_id = invoice.id
     GROUP BY invoice.id
 ) booked
+""",
+    "each payment is in the books once, and back out of them as far as it went back": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE booked <> CASE WHEN state = 'paid' THEN amount ELSE 0 END
+    OR went_back <> CASE WHEN state = 'paid' THEN least(amount, taken) ELSE 0 END
+) AS broken FROM (
+    SELECT payment.amount, payment.state,
+        (SELECT coalesce(sum(amount), 0) FROM billing_invoiceentry
+            WHERE tenant_id = payment.tenant_id AND reference = payment.id AND kind = 'payment')
+        + (SELECT coalesce(sum(amount), 0) FROM billing_grant
+            WHERE tenant_id = payment.tenant_id AND reference = payment.id AND kind = 'paid') AS booked,
+        (SELECT coalesce(sum(amount), 0) FROM billing_paymentreversal WHERE payment_id = payment.id) AS went_back,
+        (SELECT coalesce(sum(amount), 0) FROM billing_takenback
+            WHERE provider = payment.provider AND intent_id = payment.intent_id) AS taken
+    FROM billing_payment payment
+) payments
 """,
     "a tenant's statements follow each other without gap or overlap": """
 SELECT count(*) AS checked, count(*) FILTER (WHERE before IS NOT NULL AND period_start <> before) AS broken FROM (
@@ -156,6 +203,20 @@ FROM (VALUES {", ".join(f"('{zone}')" for zone in _ZONES)}) zones (zone) CROSS J
             GROUP BY date_trunc('day', finished_at, zone)) days) AS daily
 ) sums
 """,  # noqa: S608  # constants only
+    # Of quarters that nothing was booked into since.
+    "usage that was summed up by quarter hours is what its events come to": """
+SELECT count(*) AS checked, count(*) FILTER (WHERE rolled.sums IS DISTINCT FROM events.sums) AS broken FROM (
+    SELECT tenant_id, quarter, (sum(requests), sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens),
+        sum(device_ns), sum(prefill_ns), sum(amount), sum(earned_amount)) AS sums
+    FROM billing_usagequarter GROUP BY 1, 2
+) rolled FULL JOIN (
+    SELECT tenant_id, date_bin('15 minutes', finished_at, TIMESTAMPTZ '2000-01-01 00:00Z') AS quarter,
+        max(booked_at) AS booked_at, (count(*)::numeric, sum(prompt_tokens), sum(cached_tokens),
+        sum(completion_tokens), sum(device_ns), sum(prefill_ns), sum(amount), sum(earned_amount)) AS sums
+    FROM billing_usageevent GROUP BY 1, 2
+) events USING (tenant_id, quarter) CROSS JOIN billing_rollupmark mark
+WHERE events.booked_at IS NULL OR events.booked_at < mark.rolled_at - interval '10 minutes'
+""",
     "keys, prices, accounts and statements belong to the tenant whose usage they carry": """
 SELECT count(*) AS checked, count(*) FILTER (WHERE other IS NOT NULL AND other <> tenant_id) AS broken FROM (
     SELECT event.tenant_id, key.tenant_id AS other FROM billing_usageevent event

@@ -16,7 +16,11 @@ from tenants.models import Tenant
 from tenants.scope import tenant_scope
 from tenants.sql import run_sync
 
-_COMES_FROM = {GrantKind.PROMO: AccountKind.PROMO, GrantKind.PAID: AccountKind.CASH}
+_COMES_FROM = {
+    GrantKind.PROMO: AccountKind.PROMO,
+    GrantKind.PAID: AccountKind.CASH,
+    GrantKind.EARNED: AccountKind.ROYALTIES,
+}
 
 
 @transaction.atomic

@@ -32,7 +32,8 @@ def book_entry(
     reference: str | None = None,
 ) -> InvoiceEntry:
     """The same reference again books nothing more. Raises InvalidRequest for more than the invoice leaves room for:
-    payments and write-offs up to what is open, credit notes up to the total, refunds up to what was paid too much."""
+    payments and write-offs up to what is open, credit notes up to the total, refunds up to what was paid too much,
+    reversals up to what was paid."""
     with tenant_scope(tenant.id):
         Invoice.objects.filter(tenant=tenant, id=invoice_id).select_for_update().first()  # one entry at a time
         invoice = invoice_named(tenant, invoice_id)
@@ -77,7 +78,19 @@ def _room(invoice: Invoice, kind: EntryKind) -> tuple[Decimal, str]:
         return invoice.total - _credited(invoice)[0], "of the invoice's total what no credit note has taken back is"
     if kind is EntryKind.REFUND:
         return max(NOTHING, CREDITED * still_open), "what was paid too much is"
+    if kind is EntryKind.REVERSAL:
+        return _paid(invoice), "what was paid and did not go back is"
     return max(NOTHING, still_open), "what the invoice still asks for is"
+
+
+def _paid(invoice: Invoice) -> Decimal:
+    entries = InvoiceEntry.objects.filter(invoice=invoice)
+    paid, back = (
+        entries.filter(kind=kind).aggregate(amount=Sum("amount", default=NOTHING))["amount"]
+        for kind in (EntryKind.PAYMENT, EntryKind.REVERSAL)
+    )
+    left: Decimal = paid - back
+    return left
 
 
 def _credited(invoice: Invoice) -> tuple[Decimal, Decimal]:
@@ -101,7 +114,7 @@ def _accounts(kind: EntryKind, amount: Decimal, tax: Decimal) -> dict[str, Decim
             return {"cash": amount, **paid_back}
         case EntryKind.WRITE_OFF:
             return {"bad_debt": amount, **paid_back}
-        case EntryKind.REFUND:
+        case EntryKind.REFUND | EntryKind.REVERSAL:
             return {"receivable": amount, "cash": CREDITED * amount}
         case EntryKind.CREDIT_NOTE:
             return {"revenue": amount - tax, **({"tax": tax} if tax else {}), **paid_back}

@@ -91,12 +91,14 @@ class Invoice(models.Model):
 
 class EntryKind(models.TextChoices):
     """payment: money came in. credit_note: the invoice was too high. write_off: it will not be paid. refund: money
-    that was paid above what the invoice still asks for went back."""
+    that was paid above what the invoice still asks for went back. reversal: a payment went back to the payer, and the
+    invoice asks for it again."""
 
     PAYMENT = "payment"
     CREDIT_NOTE = "credit_note"
     WRITE_OFF = "write_off"
     REFUND = "refund"
+    REVERSAL = "reversal"
 
 
 class InvoiceEntry(models.Model):

@@ -8,6 +8,7 @@ from rest_framework import serializers
 from controlplane.billing.costing import money_text
 from controlplane.billing.invoices import number_text, open_amount
 from controlplane.billing.models import BillingProfile, EntryKind, Invoice, InvoiceEntry
+from controlplane.billing.shapes import LineShape
 
 
 class InvoiceShape(serializers.Serializer[Any]):
@@ -33,19 +34,12 @@ class InvoiceShape(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
-class InvoiceLineShape(serializers.Serializer[Any]):
-    """amount: in whole cents; the lines' add up to the subtotal. exact: what the line came to."""
+class InvoiceLineShape(LineShape):
+    """kind: a statement line's; credit, earned (credit used, of which kind) or carried. amount: in whole cents; the lines'
+    add up to the subtotal. exact: what the line came to."""
 
     kind = serializers.CharField()
-    label = serializers.CharField()  # type: ignore[assignment]  # DRF takes it off the class
-    adapter_id = serializers.CharField(allow_null=True)
-    price_id = serializers.CharField(allow_null=True)
-    requests = serializers.IntegerField()
-    prompt_tokens = serializers.IntegerField()
-    cached_tokens = serializers.IntegerField()
-    completion_tokens = serializers.IntegerField()
     exact = serializers.CharField()
-    amount = serializers.CharField()
 
     class Meta:
         ref_name = "InvoiceLine"

@@ -12,7 +12,16 @@ from django.db.models import Case, F, Sum, Value, When
 
 from controlplane.billing.costing import money_text
 from controlplane.billing.ledger import CREDITED, post
-from controlplane.billing.models import BillingProfile, Counter, EntryKind, Invoice, Statement, StatementLine
+from controlplane.billing.models import (
+    BillingProfile,
+    Counter,
+    EntryKind,
+    GrantKind,
+    GrantUse,
+    Invoice,
+    Statement,
+    StatementLine,
+)
 from controlplane.billing.profiles import profile_of
 from controlplane.billing.rounding import NOTHING, allocate, tax_on
 from controlplane.errors import NotFound
@@ -26,6 +35,7 @@ SIGNS: Final = {
     EntryKind.CREDIT_NOTE: -1,
     EntryKind.WRITE_OFF: -1,
     EntryKind.REFUND: 1,
+    EntryKind.REVERSAL: 1,
 }
 
 
@@ -75,13 +85,23 @@ def _line(line: StatementLine) -> dict[str, Any]:
 def _more_lines(statement: Statement, carried_in: Decimal) -> list[dict[str, Any]]:
     nothing = {"adapter_id": None, "price_id": None, **dict.fromkeys(_COUNTS, 0)}
     more = []
-    if statement.credit_used:
-        used = money_text(CREDITED * statement.credit_used)
-        more.append({"kind": "credit", "label": "Credit used", **nothing, "exact": used})
+    earned = _earnings_used(statement)
+    for kind, label, used in (
+        ("credit", "Credit used", statement.credit_used - earned),
+        ("earned", "Earnings of shared adapters used", earned),
+    ):
+        if used:
+            more.append({"kind": kind, "label": label, **nothing, "exact": money_text(CREDITED * used)})
     if carried_in:
         label = "Fraction of a cent from the invoice before"
         more.append({"kind": "carried", "label": label, **nothing, "exact": money_text(carried_in)})
     return more
+
+
+def _earnings_used(statement: Statement) -> Decimal:
+    uses = GrantUse.objects.filter(statement=statement, grant__kind=GrantKind.EARNED)
+    used: Decimal = uses.aggregate(amount=Sum("amount", default=NOTHING))["amount"]
+    return used
 
 
 def _buyer(tenant: Tenant, profile: BillingProfile) -> dict[str, str]:

@@ -7,6 +7,7 @@ named by id and not by foreign key: what was billed stays, whatever becomes of t
 from typing import ClassVar
 
 from django.contrib.postgres.functions import TransactionNow
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
 from django.db.models.functions import Now
 
@@ -19,17 +20,29 @@ from controlplane.billing.alert_models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
+from controlplane.billing.device_models import EngineQuarter
 from controlplane.billing.fields import money, per_million
 from controlplane.billing.invoice_models import BillingProfile, Counter, EntryKind, Invoice, InvoiceEntry
+from controlplane.billing.markup_models import EarnedEvent, Markup, StatementEarning
+from controlplane.billing.payment_models import (
+    Payment,
+    PaymentKind,
+    PaymentReversal,
+    PaymentState,
+    ProviderNotice,
+    TakenBack,
+)
+from controlplane.billing.rollup_models import RollupMark, UsageQuarter
 from tenants.ids import new_id
 from tenants.models import ApiKey, Tenant
 from tenants.scope import TenantManager
 
 __all__ = [
     "AccountKind", "Agreement", "Alert", "AlertKind", "BillingProfile", "Counter", "DeliveryState", "Discrepancy",
-    "EngineRecord", "EntryKind", "Grant", "GrantKind", "GrantUse", "Invoice", "InvoiceEntry", "LedgerAccount",
-    "LedgerEntry", "LedgerTransaction", "LineKind", "Price", "Statement", "StatementEvent", "StatementLine",
-    "UsageEvent", "UseKind", "WebhookAttempt", "WebhookDelivery", "WebhookEndpoint",
+    "EarnedEvent", "EngineQuarter", "EngineRecord", "EntryKind", "Grant", "GrantKind", "GrantUse", "Invoice", "InvoiceEntry", "LedgerAccount",
+    "LedgerEntry", "LedgerTransaction", "LineKind", "Markup", "Payment", "PaymentKind", "PaymentReversal",
+    "PaymentState", "Price", "ProviderNotice", "RollupMark", "Statement", "StatementEarning", "StatementEvent", "StatementLine",
+    "TakenBack", "UsageEvent", "UsageQuarter", "UseKind", "WebhookAttempt", "WebhookDelivery", "WebhookEndpoint",
 ]  # fmt: skip
 Check = models.CheckConstraint
 Q, F = models.Q, models.F
@@ -91,6 +104,9 @@ class Price(models.Model):
 
 class UsageEvent(models.Model):
     """One request's use, priced. started_at, finished_at: the engine's clock. booked_at: when it came into the books.
+
+    prefill_ns: the part of device_ns that computed the prompt. markup_id: what the adapter's owner asked on top, if
+    anything; markup_amount is the part of `amount` that it comes to, earned_amount that part of it which is the owner's.
     first_at: the door's, of the first token; null: there was none, or only the journal told of it.
 
     late: booked after its hold had ended. is_batch: priced with the batch discount. engine_position: its line in the
@@ -110,7 +126,11 @@ class UsageEvent(models.Model):
     cached_tokens = models.PositiveBigIntegerField()
     completion_tokens = models.PositiveBigIntegerField()
     device_ns = models.PositiveBigIntegerField()
+    prefill_ns = models.PositiveBigIntegerField(db_default=0)
     amount = money()
+    markup_id = models.CharField(max_length=32, null=True)
+    markup_amount = money(db_default=0)
+    earned_amount = money(db_default=0)
     finish_reason = models.CharField(max_length=64)
     started_at = models.DateTimeField()
     first_at = models.DateTimeField(null=True)
@@ -123,10 +143,20 @@ class UsageEvent(models.Model):
     objects = TenantManager["UsageEvent"]()
 
     class Meta:
-        indexes: ClassVar[list[models.Index]] = [models.Index(fields=["tenant", "finished_at"], name="usage_by_time")]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["tenant", "finished_at"], name="usage_by_time"),
+            BrinIndex(fields=["finished_at"], name="usage_of_all_by_time"),  # events come nearly in order
+            BrinIndex(fields=["booked_at"], name="usage_by_booking"),
+            models.Index(fields=["markup_id"], condition=Q(markup_id__isnull=False), name="usage_by_markup"),
+        ]
         constraints: ClassVar[list[models.BaseConstraint]] = [
             Check(condition=Q(cached_tokens__lte=F("prompt_tokens")), name="cached_within_prompt"),
             Check(condition=Q(amount__gte=0), name="usage_amount_not_negative"),
+            Check(condition=Q(prefill_ns__lte=F("device_ns")), name="prefill_within_device_time"),
+            Check(
+                condition=Q(earned_amount__gte=0, earned_amount__lte=F("markup_amount"), markup_amount__lte=F("amount")),
+                name="earned_within_markup_within_amount",
+            ),
         ]
 
 
@@ -141,6 +171,7 @@ class EngineRecord(models.Model):
     cached_tokens = models.PositiveBigIntegerField()
     completion_tokens = models.PositiveBigIntegerField()
     device_ns = models.PositiveBigIntegerField()
+    prefill_ns = models.PositiveBigIntegerField(db_default=0)
     finish_reason = models.CharField(max_length=64)
     read_at = models.DateTimeField(db_default=Now(), editable=False)
 
@@ -173,7 +204,7 @@ class Discrepancy(models.Model):
 
 class AccountKind(models.TextChoices):
     """receivable, credit: a tenant's. The others are the platform's; tax is owed to the state, bad_debt is what was
-    written off, breakage what was paid for and never used."""
+    written off, breakage what was paid for and never used, royalties what is owed to owners of shared adapters."""
 
     RECEIVABLE = "receivable"
     CREDIT = "credit"
@@ -183,6 +214,7 @@ class AccountKind(models.TextChoices):
     TAX = "tax"
     BAD_DEBT = "bad_debt"
     BREAKAGE = "breakage"
+    ROYALTIES = "royalties"
 
 
 class LedgerAccount(models.Model):
@@ -217,10 +249,11 @@ class LedgerEntry(models.Model):
 
 
 class GrantKind(models.TextChoices):
-    """promo: a present of the platform. paid: bought in advance."""
+    """promo: a present of the platform. paid: bought in advance. earned: by adapters that others use."""
 
     PROMO = "promo"
     PAID = "paid"
+    EARNED = "earned"
 
 
 class Grant(models.Model):
@@ -248,10 +281,11 @@ class Grant(models.Model):
 
 
 class UseKind(models.TextChoices):
-    """used: by a statement. expired: booked away."""
+    """used: by a statement. expired: booked away. reversed: what had paid for it went back to the payer."""
 
     USED = "used"
     EXPIRED = "expired"
+    REVERSED = "reversed"
 
 
 class GrantUse(models.Model):
@@ -271,7 +305,8 @@ class GrantUse(models.Model):
         constraints: ClassVar[list[models.BaseConstraint]] = [
             Check(condition=Q(amount__gt=0), name="grant_use_positive"),
             Check(
-                condition=Q(kind="used", statement__isnull=False) | Q(kind="expired", statement=None),
+                condition=Q(kind="used", statement__isnull=False)
+                | Q(kind__in=["expired", "reversed"], statement=None),
                 name="grant_use_names_its_statement",
             ),
         ]
@@ -305,7 +340,8 @@ class Statement(models.Model):
 class LineKind(models.TextChoices):
     """usage: what ended in the period. late: what ended in an earlier one, but came into the books after its close.
 
-    allowance, tiers, minimum: what the tenant's agreement takes off or adds, see `terms`.
+    allowance, tiers, minimum: what the tenant's agreement takes off or adds, see `terms`. markup: what owners of shared
+    adapters asked on top.
     """
 
     USAGE = "usage"
@@ -313,6 +349,7 @@ class LineKind(models.TextChoices):
     ALLOWANCE = "allowance"
     TIERS = "tiers"
     MINIMUM = "minimum"
+    MARKUP = "markup"
 
 
 class StatementLine(models.Model):

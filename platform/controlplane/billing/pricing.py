@@ -10,6 +10,15 @@ _EXACT = Context(prec=60, traps=[Inexact, InvalidOperation])
 
 
 @dataclass(frozen=True)
+class PinnedMarkup:
+    """Dollars per million tokens of any kind on top, for a shared adapter's owner; `earned` of them are the owner's."""
+
+    id: str
+    per_million: Decimal
+    earned: Decimal
+
+
+@dataclass(frozen=True)
 class PinnedPrice:
     """Dollars per million tokens, as they were when the request was admitted."""
 
@@ -17,17 +26,30 @@ class PinnedPrice:
     input: Decimal
     cached_input: Decimal
     output: Decimal
+    markup: PinnedMarkup | None = None
 
 
 def amount_of(price: PinnedPrice, *, prompt: int, cached: int, completion: int) -> Decimal:
-    """Dollars, exact in 12 decimals. `cached` is a part of `prompt` and is charged at its own price only."""
+    """Dollars, exact in 12 decimals, with the mark-up. `cached` is a part of `prompt` and is charged at its own price
+    only."""
     assert 0 <= cached <= prompt, (cached, prompt)
     assert completion >= 0, completion
+    asked, _ = markup_of(price, tokens=prompt + completion)
     tokens_and_prices = ((prompt - cached, price.input), (cached, price.cached_input), (completion, price.output))
-    millionths = Decimal(0)
     for tokens, per_million in tokens_and_prices:
-        millionths = _EXACT.add(millionths, _EXACT.multiply(Decimal(tokens), per_million))
-    return _EXACT.scaleb(millionths, -6)
+        asked = _EXACT.add(asked, _times(tokens, per_million))
+    return asked
+
+
+def markup_of(price: PinnedPrice, *, tokens: int) -> tuple[Decimal, Decimal]:
+    """Dollars on top for so many tokens, and what of them the owner earns."""
+    if price.markup is None:
+        return Decimal(0), Decimal(0)
+    return _times(tokens, price.markup.per_million), _times(tokens, price.markup.earned)
+
+
+def _times(tokens: int, per_million: Decimal) -> Decimal:
+    return _EXACT.scaleb(_EXACT.multiply(Decimal(tokens), per_million), -6)
 
 
 def most_it_may_cost(price: PinnedPrice, *, prompt: int, max_completion: int) -> Decimal:
