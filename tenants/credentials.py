@@ -23,11 +23,13 @@ def new_passkey_id() -> str:
 
 class Session(models.Model):
     """One browser that talks to us. key_digest: SHA-256 of what its cookie carries, so that a copy of this table opens
-    nothing. user: None before anybody has signed in. address, user_agent: as of `seen_at`."""
+    nothing. user: None before anybody has signed in. provider: the identity provider through which they did; the
+    session ends with it. address, user_agent: as of `seen_at`."""
 
     id = models.CharField(primary_key=True, max_length=32, default=new_session_id, editable=False)
     key_digest = models.CharField(max_length=64, unique=True)
     user = models.ForeignKey(USER, null=True, on_delete=models.CASCADE, related_name="sessions")
+    provider = models.ForeignKey("tenants.IdentityProvider", null=True, on_delete=models.CASCADE, related_name="+")
     data = models.TextField()
     address = models.CharField(max_length=64, default="")
     user_agent = models.CharField(max_length=300, default="")
@@ -80,6 +82,15 @@ class Passkey(models.Model):
     sign_count = models.BigIntegerField()
     created_at = models.DateTimeField(db_default=Now(), editable=False)
     used_at = models.DateTimeField(null=True)
+
+
+class SecurityNotice(models.Model):
+    """A mail to a person that is not sent yet: what changed about how they sign in (`tenants.notices`)."""
+
+    user = models.ForeignKey(USER, on_delete=models.CASCADE, related_name="+")
+    change = models.CharField(max_length=64)
+    created_at = models.DateTimeField(db_default=Now(), editable=False)
+    mail_at = models.DateTimeField(db_default=Now(), db_index=True)
 
 
 class OnBehalf(models.Model):

@@ -78,7 +78,8 @@ class User(AbstractBaseUser):
 class Tenant(models.Model):
     """A customer. `cache_salt` keeps its prefix-cache entries apart from everybody else's (rule 1).
 
-    requires_second_factor: members without one can do nothing here but be told so.
+    requires_second_factor: members without one can do nothing here but be told so. requires_single_sign_on: nor can
+    those who did not come in through its identity provider, owners excepted.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=new_tenant_id, editable=False)
@@ -87,6 +88,7 @@ class Tenant(models.Model):
     cache_salt = models.CharField(max_length=32, default=new_cache_salt, editable=False)
     is_active = models.BooleanField(default=True)
     requires_second_factor = models.BooleanField(default=False)
+    requires_single_sign_on = models.BooleanField(default=False)
     created_at = models.DateTimeField(db_default=Now(), editable=False)
 
     def __str__(self) -> str:
@@ -194,4 +196,6 @@ class SignInAttempts(models.Model):
         ]
 
 
-from tenants import credentials as credentials  # noqa: E402  # Django finds models through this module
+from tenants import answers as answers  # noqa: E402  # Django finds models through this module
+from tenants import credentials as credentials  # noqa: E402
+from tenants import identity as identity  # noqa: E402

@@ -20,10 +20,10 @@ from fido2.webauthn import (
     UserVerificationRequirement,
 )
 
-from tenants.audit import record_audit
 from tenants.credentials import Passkey
 from tenants.members import Refused
 from tenants.models import User
+from tenants.notices import Change, record_change
 from tenants.second_factor import after_adding, after_removing
 
 MAX_PASSKEYS: Final = 10
@@ -79,7 +79,7 @@ def finish_adding(
             )  # fmt: skip
     except IntegrityError:
         raise _not_valid("This passkey is in use already.") from None
-    record_audit(tenant=None, actor=user.id, action="person.passkey_add", target=row.id, details={"name": name})
+    record_change(user=user, change=Change.PASSKEY_ADDED, target=row.id, details={"name": name})
     return after_adding(user, session_key)
 
 
@@ -114,7 +114,7 @@ def remove_passkey(*, user: User, passkey_id: str) -> bool:
     """False where the person has no such passkey."""
     if not Passkey.objects.filter(user=user, id=passkey_id).delete()[0]:
         return False
-    record_audit(tenant=None, actor=user.id, action="person.passkey_remove", target=passkey_id)
+    record_change(user=user, change=Change.PASSKEY_REMOVED, target=passkey_id)
     after_removing(user)
     return True
 

@@ -14,6 +14,7 @@ from tenants.audit import record_audit
 from tenants.credentials import PasswordReset
 from tenants.members import Refused
 from tenants.models import User
+from tenants.notices import Change, record_change
 from tenants.sessions import end_sessions
 
 MAILED_LIFETIME: Final = timedelta(hours=1)
@@ -39,7 +40,7 @@ def change_password(*, user: User, password: str, session_key: str | None) -> No
     check_new_password(password, user, "new_password")
     _set(user, password)
     end_sessions(user=user, but=session_key)
-    record_audit(tenant=None, actor=user.id, action="person.password_change", target=user.id)
+    record_change(user=user, change=Change.PASSWORD)
 
 
 @transaction.atomic
@@ -69,7 +70,7 @@ def finish_reset(*, token: str, password: str) -> User:
         raise Refused("reset_not_valid", UNKNOWN)
     _set(found.user, password)
     end_sessions(user=found.user)
-    record_audit(tenant=None, actor=found.user.id, action="person.password_reset", target=found.user.id)
+    record_change(user=found.user, change=Change.PASSWORD_BY_LINK)
     return found.user
 
 

@@ -9,6 +9,7 @@ from tenants.audit import record_audit
 from tenants.credentials import Passkey, RecoveryCode, Totp
 from tenants.members import Refused
 from tenants.models import Tenant, User
+from tenants.notices import Change, record_change
 from tenants.recovery_codes import codes_left, new_recovery_codes, take_recovery_code
 from tenants.sessions import end_sessions
 from tenants.totp import confirm_totp, take_totp
@@ -47,8 +48,7 @@ def take_code(user: User, typed: str) -> bool:
         return take_totp(user, digits)
     if not take_recovery_code(user, typed):
         return False
-    details = {"left": codes_left(user)}
-    record_audit(tenant=None, actor=user.id, action="person.recovery_code", target=user.id, details=details)
+    record_change(user=user, change=Change.RECOVERY_CODE_USED, details={"left": codes_left(user)})
     return True
 
 
@@ -57,7 +57,7 @@ def turn_totp_on(*, user: User, code: str, session_key: str | None) -> list[str]
     """The recovery codes, where these are the first. Every other session ends: it has not proved as much."""
     if not confirm_totp(user, "".join(code.split())):
         raise Refused("wrong_code", "code: this is not what the app should show: check the clock of its device", "code")
-    record_audit(tenant=None, actor=user.id, action="person.totp_on", target=user.id)
+    record_change(user=user, change=Change.TOTP_ON)
     return after_adding(user, session_key)
 
 
@@ -72,7 +72,7 @@ def turn_totp_off(*, user: User) -> bool:
     """False where it was not on."""
     if not Totp.objects.filter(user=user).delete()[0]:
         return False
-    record_audit(tenant=None, actor=user.id, action="person.totp_off", target=user.id)
+    record_change(user=user, change=Change.TOTP_OFF)
     after_removing(user)
     return True
 
@@ -87,7 +87,7 @@ def after_removing(user: User) -> None:
 def renew_recovery_codes(*, user: User) -> list[str]:
     if not has_second_factor(user):
         raise Refused("no_second_factor", "Recovery codes stand in for a second factor: set one up first.")
-    record_audit(tenant=None, actor=user.id, action="person.recovery_codes", target=user.id)
+    record_change(user=user, change=Change.NEW_RECOVERY_CODES)
     return new_recovery_codes(user)
 
 
@@ -97,7 +97,7 @@ def forget_factors(*, user: User, actor: str) -> None:
     for model in (Totp, Passkey, RecoveryCode):
         model.objects.filter(user=user).delete()
     end_sessions(user=user)
-    record_audit(tenant=None, actor=actor, action="person.factors_forget", target=user.id)
+    record_change(user=user, change=Change.FACTORS_FORGOTTEN, actor=actor)
 
 
 @transaction.atomic

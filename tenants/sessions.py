@@ -1,6 +1,7 @@
 """Sessions, kept on our side: listed and ended by whoever opened them. Django's SESSION_ENGINE."""
 
 import hashlib
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -13,6 +14,20 @@ from tenants.credentials import Session
 from tenants.models import User
 
 SEEN_EVERY: Final = timedelta(minutes=1)
+COMPANY: Final = "company"
+
+
+@dataclass(frozen=True)
+class Company:
+    """Through whose identity provider a session was opened: it shows that tenant, and nothing else of the person."""
+
+    tenant_id: str
+    provider_id: str
+
+
+def company_of(session: SessionBase) -> Company | None:
+    found = session.get(COMPANY)
+    return Company(**found) if found else None
 
 
 def key_digest(session_key: str | None) -> str:
@@ -53,6 +68,7 @@ class SessionStore(SessionBase):
         fields = {
             "data": self.encode(data),
             "user_id": data.get(SESSION_KEY),
+            "provider_id": data.get(COMPANY, {}).get("provider_id"),
             "expires_at": self.get_expiry_date(),
         }
         if must_create:
@@ -84,15 +100,17 @@ def note_seen(store: SessionStore, *, address: str, user_agent: str) -> None:
     store.seen_at = now
 
 
-def sessions_of(user: User) -> models.QuerySet[Session]:
-    return Session.objects.filter(user=user, expires_at__gt=timezone.now())
+def sessions_of(user: User, company: Company | None = None) -> models.QuerySet[Session]:
+    """company: only those that were opened through it, as it must not see the others."""
+    rows = Session.objects.filter(user=user, expires_at__gt=timezone.now())
+    return rows.filter(provider_id=company.provider_id) if company else rows
 
 
-def end_session(*, user: User, session_id: str) -> bool:
+def end_session(*, user: User, session_id: str, company: Company | None = None) -> bool:
     """False where the person has no such session."""
-    return bool(Session.objects.filter(user=user, id=session_id).delete()[0])
+    return bool(sessions_of(user, company).filter(id=session_id).delete()[0])
 
 
-def end_sessions(*, user: User, but: str | None = None) -> int:
+def end_sessions(*, user: User, but: str | None = None, company: Company | None = None) -> int:
     """How many ended. but: the key of the one that stays."""
-    return Session.objects.filter(user=user).exclude(key_digest=key_digest(but)).delete()[0]
+    return sessions_of(user, company).exclude(key_digest=key_digest(but)).delete()[0]

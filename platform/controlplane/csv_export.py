@@ -35,10 +35,8 @@ def cell(value: Any) -> str:
             return ""
         case datetime():
             return value.isoformat()
-        case bool() | int():
+        case bool() | int() | Decimal():
             return str(value)
-        case Decimal():
-            return f"{value:f}"
         case dict() | list():
             return json.dumps(value, ensure_ascii=False, sort_keys=True)
         case _:

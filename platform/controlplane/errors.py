@@ -75,9 +75,19 @@ class Conflict(ApiError):
     code = "conflict"
 
 
+class PreconditionFailed(ApiError):
+    status = 412
+    code = "precondition_failed"
+
+
 class TooLarge(ApiError):
     status = 413
     code = "request_too_large"
+
+
+class Unprocessable(ApiError):
+    status = 422
+    code = "unprocessable"
 
 
 class RateLimited(ApiError):

@@ -16,11 +16,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 NOBODYS = {
     "auth_group", "auth_group_permissions", "auth_permission", "django_content_type", "django_migrations",
     "billing_counter", "billing_discrepancy", "inference_journalcursor",
-    "tenants_passkey", "tenants_passwordreset", "tenants_recoverycode", "tenants_session", "tenants_signinattempts",
-    "tenants_totp", "tenants_user",
+    "tenants_passkey", "tenants_passwordreset", "tenants_recoverycode", "tenants_securitynotice", "tenants_session",
+    "tenants_signinattempts", "tenants_totp", "tenants_user",
 }  # fmt: skip
 # A tenant sees no row of it at all.
-OPERATORS = {"billing_enginerecord", "billing_enginequarter", "billing_providernotice", "billing_takenback", "billing_rollupmark"}
+OPERATORS = {"billing_enginerecord"}
 
 
 @pytest.fixture

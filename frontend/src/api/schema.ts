@@ -4,6 +4,41 @@
  */
 
 export interface paths {
+    "/api/v1/account/companies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Of your tenants, those with an identity provider; and what you have connected before. */
+        get: operations["account_companies"];
+        put?: never;
+        /** @description Go there and come back: then signing in through the company opens this account, in that tenant. */
+        post: operations["account_companies_connect"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/account/companies/{link_id}/remove": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Signing in through that company opens your account no more. */
+        post: operations["account_companies_remove"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/account/passkeys": {
         parameters: {
             query?: never;
@@ -30,6 +65,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         post: operations["account_passkeys_remove"];
         delete?: never;
         options?: never;
@@ -129,6 +165,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["account_second_factor"];
         put?: never;
         post?: never;
@@ -145,6 +182,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["account_sessions"];
         put?: never;
         post?: never;
@@ -231,6 +269,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         post: operations["account_totp_end"];
         delete?: never;
         options?: never;
@@ -245,6 +284,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["adapters_list"];
         put?: never;
         /** @description A new version of the adapter of that name, which is made when there is none. Then send its files. */
@@ -262,6 +302,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["adapters_get"];
         put?: never;
         post?: never;
@@ -292,6 +333,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/adapters/{adapter_id}/evaluations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
+        get: operations["evaluations_list"];
+        put?: never;
+        /**
+         * @description Ask every prompt of the set of both sides, greedily, as the tenant's own traffic: within its limits, and on
+         *     its bill. Its `state` tells the rest.
+         */
+        post: operations["evaluations_start"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/adapters/{adapter_id}/grants": {
         parameters: {
             query?: never;
@@ -299,6 +361,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["adapter_grants_list"];
         put?: never;
         /** @description That tenant may call the adapter as `<your slug>/<name>` from now on, and pays for what it uses. */
@@ -346,6 +409,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/adapters/{adapter_id}/prompt-sets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
+        get: operations["prompt_sets_list"];
+        put?: never;
+        /** @description Prompts to ask of the adapter's versions, with what right answers have in them. A set never changes. */
+        post: operations["prompt_sets_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/adapters/{adapter_id}/rollback": {
         parameters: {
             query?: never;
@@ -366,6 +447,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/adapters/{adapter_id}/traffic": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Of the tenant's own requests in the last minutes, by version: how many, how many failed, how long they took.
+         *     Without evaluations, and without requests of tenants that the adapter is shared with: those are theirs.
+         */
+        get: operations["adapters_traffic"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/adapters/import": {
         parameters: {
             query?: never;
@@ -378,6 +479,57 @@ export interface paths {
         /** @description A new version whose files are fetched. Its `files` tell how far it is, its `state` the rest. */
         post: operations["adapters_import"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/adapters/residency": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Of every version that is ready. */
+        get: operations["adapters_residency"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/adapters/shared": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description By owner and name. Nothing has to be accepted: what you do not call costs nothing. */
+        get: operations["shared_adapters_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/adapters/shared/{adapter_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description You do not want it any more: your next request finds no such model. */
+        delete: operations["shared_adapters_give_back"];
         options?: never;
         head?: never;
         patch?: never;
@@ -407,6 +559,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["alerts_list"];
         put?: never;
         post?: never;
@@ -423,6 +576,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["audit_list"];
         put?: never;
         post?: never;
@@ -456,9 +610,61 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["balance_get"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/batches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Newest first. */
+        get: operations["batches_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/batches/{batch_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
+        get: operations["batches_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/batches/{batch_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description No more of its lines are begun. What has finished is kept, and paid. */
+        post: operations["batches_cancel"];
         delete?: never;
         options?: never;
         head?: never;
@@ -472,6 +678,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["billing_profile_get"];
         put?: never;
         post?: never;
@@ -493,6 +700,41 @@ export interface paths {
         put?: never;
         /** @description Send it again, under the same webhook-id. */
         post: operations["webhooks_resend"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/evaluations/{evaluation_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description With both answers to each prompt, as far as it is. */
+        get: operations["evaluations_get"];
+        put?: never;
+        post?: never;
+        /** @description 409 while it runs. */
+        delete: operations["evaluations_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/evaluations/{evaluation_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description No further prompt is asked; the one under way still ends, and is billed. One that has ended stays. */
+        post: operations["evaluations_cancel"];
         delete?: never;
         options?: never;
         head?: never;
@@ -544,6 +786,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         delete: operations["invitations_withdraw"];
         options?: never;
         head?: never;
@@ -608,6 +851,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["invoices_get"];
         put?: never;
         post?: never;
@@ -641,6 +885,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["keys_list"];
         put?: never;
         /** @description A new key. It can do no more than whoever issues it. */
@@ -658,7 +903,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
+        get: operations["keys_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -675,6 +921,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["key_limits_get"];
         /** @description A key's limits hold beside the tenant's: the tighter one decides. */
         put: operations["key_limits_set"];
@@ -729,6 +976,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["members_list"];
         put?: never;
         post?: never;
@@ -745,13 +993,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
+        get: operations["members_get"];
         put?: never;
         post?: never;
         /** @description Their next request is refused. Keys that they issued stay: they belong to the tenant. */
         delete: operations["members_remove"];
         options?: never;
         head?: never;
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         patch: operations["members_change"];
         trace?: never;
     };
@@ -813,6 +1063,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["operator_audit_list"];
         put?: never;
         post?: never;
@@ -863,6 +1114,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["operator_people_list"];
         put?: never;
         post?: never;
@@ -879,7 +1131,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
+        get: operations["operator_people_get"];
         put?: never;
         post?: never;
         delete?: never;
@@ -951,6 +1204,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["operator_tenants_list"];
         put?: never;
         /** @description A tenant, and the person who owns it. */
@@ -1006,6 +1260,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["operator_billing_get"];
         put?: never;
         post?: never;
@@ -1040,8 +1295,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["operator_grants_list"];
         put?: never;
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         post: operations["operator_grants_give"];
         delete?: never;
         options?: never;
@@ -1056,6 +1313,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["operator_invoices_list"];
         put?: never;
         post?: never;
@@ -1072,6 +1330,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["operator_invoices_get"];
         put?: never;
         post?: never;
@@ -1105,6 +1364,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["operator_invoices_pdf"];
         put?: never;
         post?: never;
@@ -1121,6 +1381,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["operator_limits_get"];
         /** @description The next request is measured against them. */
         put: operations["operator_limits_set"];
@@ -1202,6 +1463,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/prompt-sets/{prompt_set_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
+        get: operations["prompt_sets_get"];
+        put?: never;
+        post?: never;
+        /** @description Evaluations of it keep what was asked and answered. */
+        delete: operations["prompt_sets_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/session": {
         parameters: {
             query?: never;
@@ -1209,6 +1488,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description Every answer sets the CSRF cookie, so that a page's first request may be one that changes something. */
         get: operations["session_get"];
         put?: never;
         /**
@@ -1218,6 +1498,7 @@ export interface paths {
          *     next.
          */
         post: operations["session_sign_in"];
+        /** @description Every answer sets the CSRF cookie, so that a page's first request may be one that changes something. */
         delete: operations["session_sign_out"];
         options?: never;
         head?: never;
@@ -1235,6 +1516,40 @@ export interface paths {
         put?: never;
         /** @description A code is good once. Too many wrong ones lock the account's second step, from anywhere. */
         post: operations["session_code"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/company": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description By an e-mail address of a domain that a tenant has confirmed, or by the tenant's short name. */
+        post: operations["session_company_start"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/session/company/finish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Signs in, or connects the account of whoever began that; good for one answer. */
+        post: operations["session_company_finish"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1282,6 +1597,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["statements_list"];
         put?: never;
         post?: never;
@@ -1298,6 +1614,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["statements_get"];
         put?: never;
         post?: never;
@@ -1325,6 +1642,79 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/tenant/single-sign-on": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
+        get: operations["tenant_single_sign_on"];
+        /**
+         * @description The provider is asked for its discovery document at once. Another issuer than before knows nobody: who came
+         *     in through the one before is signed out.
+         */
+        put: operations["tenant_single_sign_on_set"];
+        post?: never;
+        /** @description Whoever came in through it is signed out. Their accounts and memberships stay. */
+        delete: operations["tenant_single_sign_on_remove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant/single-sign-on/domains": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description The provider may vouch for addresses of this domain. Once it is confirmed, new people may join by that. */
+        post: operations["tenant_domains_add"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant/single-sign-on/domains/{domain_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
+        delete: operations["tenant_domains_remove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenant/single-sign-on/domains/{domain_id}/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Looks for the line on the domain's website, once. */
+        post: operations["tenant_domains_confirm"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/usage": {
         parameters: {
             query?: never;
@@ -1332,8 +1722,93 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What was used and what it costs, by adapter, key, day or hour. */
+        /** @description What was used and what it costs: by adapter, key, member (who issued the key), model, or time. */
         get: operations["usage_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/usage/composition": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What the amount is made of, and what the prefix cache took off it. */
+        get: operations["usage_composition"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/usage/generations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The requests that the sums of `usage` are of, the last to end first. */
+        get: operations["generations_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/usage/generations/{request_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One request, with the rates it was charged at and what its amount is made of. */
+        get: operations["generations_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/usage/generations/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The same rows, oldest first: as CSV, or a JSON object a line. */
+        get: operations["generations_export"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/usage/latency": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Milliseconds to the first token, and from one token to the next: half of the answers were as fast as p50. */
+        get: operations["usage_latency"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1349,7 +1824,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description Usage over time, split by adapter or key. Steps without usage are left out. */
+        /** @description Usage over time, split. Steps without usage are left out. */
         get: operations["usage_timeseries"];
         put?: never;
         post?: never;
@@ -1366,6 +1841,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["versions_get"];
         put?: never;
         post?: never;
@@ -1418,8 +1894,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["webhooks_list"];
         put?: never;
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         post: operations["webhooks_create"];
         delete?: never;
         options?: never;
@@ -1434,13 +1912,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get?: never;
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
+        get: operations["webhooks_get"];
         put?: never;
         post?: never;
         /** @description With what was sent to it. */
         delete: operations["webhooks_delete"];
         options?: never;
         head?: never;
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         patch: operations["webhooks_change"];
         trace?: never;
     };
@@ -1499,11 +1979,6 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        ActedForTenant: {
-            id: string;
-            slug: string;
-            name: string;
-        };
         /** @description tenant: the slug of who may call the adapter. */
         AdapterGrantShape: {
             id: string;
@@ -1542,11 +2017,18 @@ export interface components {
          * @enum {string}
          */
         AdapterShapeStateEnum: "empty" | "uploading" | "checking" | "ready" | "rejected";
+        AdapterTraffic: {
+            minutes: number;
+            sides: components["schemas"]["TrafficSide"][];
+        };
         AddPasskeyRequest: {
             name: string;
             credential: {
                 [key: string]: unknown;
             };
+        };
+        AddSignInDomainRequest: {
+            name: string;
         };
         /**
          * @description minimum_fee (dollars) and included_tokens: per period. tier_mode: with `graduated`, a tier's discount is on the
@@ -1647,13 +2129,52 @@ export interface components {
         /**
          * @description * `tenant_suspended` - tenant_suspended
          *     * `second_factor_needed` - second_factor_needed
+         *     * `single_sign_on_needed` - single_sign_on_needed
          * @enum {string}
          */
-        BarredEnum: "tenant_suspended" | "second_factor_needed";
+        BarredEnum: "tenant_suspended" | "second_factor_needed" | "single_sign_on_needed";
         BaseModel: {
             name: string;
             /** @description tokens; null while the model is not there */
             context_len: number | null;
+        };
+        /**
+         * @description total, completed, failed: lines. reserved: dollars held when it was created. amount: dollars, exact, of the lines
+         *     that have run so far. ended_at: when it came to the status that it has.
+         */
+        Batch: {
+            id: string;
+            key_id: string;
+            key_name: string;
+            endpoint: string;
+            status: components["schemas"]["StatusEnum"];
+            total: number;
+            completed: number;
+            failed: number;
+            prompt_tokens: number;
+            cached_tokens: number;
+            completion_tokens: number;
+            amount: string;
+            reserved: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            in_progress_at: string | null;
+            /** Format: date-time */
+            expires_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+        };
+        /** @description line: of the input file, from 1. */
+        BatchFault: {
+            code: string;
+            message: string;
+            line: number | null;
+            param: string | null;
+        };
+        BatchPage: {
+            data: components["schemas"]["Batch"][];
+            next: string | null;
         };
         /**
          * @description How the tenant is billed. anchor: on its day of the month periods begin, at midnight in time_zone. tax_rate:
@@ -1693,8 +2214,43 @@ export interface components {
             /** Format: date-time */
             until?: string;
         };
+        Companies: {
+            data: components["schemas"]["CompanyShape"][];
+        };
+        /** @description A tenant that signs people in itself. link_id: null where the account is not connected. */
+        CompanyShape: {
+            tenant: components["schemas"]["TenantName"];
+            issuer: string;
+            link_id: string | null;
+            /** Format: date-time */
+            linked_at: string | null;
+        };
+        /** @description [from, to) in tz. */
+        CompositionShape: {
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+            tz: string;
+            input: string;
+            cached_input: string;
+            output: string;
+            surcharge: string;
+            amount: string;
+            cache_savings: string;
+        };
         ConfirmTotpRequest: {
             code: string;
+        };
+        ConnectCompanyRequest: {
+            /** @description the id of one that you belong to */
+            tenant: string;
+            password: string;
+        };
+        /** @description A misspelt field is refused: a check that is not made would pass for one that was. */
+        CreatePromptSetRequest: {
+            name: string;
+            prompts: components["schemas"]["PromptShapeRequest"][];
         };
         CreateTenantRequest: {
             slug: string;
@@ -1726,6 +2282,12 @@ export interface components {
             size: number;
             sha256: string;
         };
+        /**
+         * @description * `viewer` - viewer
+         *     * `developer` - developer
+         * @enum {string}
+         */
+        DefaultRoleEnum: "viewer" | "developer";
         DeliveryPage: {
             data: components["schemas"]["DeliveryShape"][];
             next: string | null;
@@ -1765,6 +2327,15 @@ export interface components {
             resolved_by: string | null;
             note: string | null;
         };
+        /** @description proof_url, proof_line: to confirm it, that file of its website must have that line. */
+        DomainShape: {
+            id: string;
+            name: string;
+            /** Format: date-time */
+            confirmed_at: string | null;
+            proof_url: string;
+            proof_line: string;
+        };
         EndedSessions: {
             ended: number;
         };
@@ -1778,11 +2349,162 @@ export interface components {
             param: string | null;
             code: string | null;
         };
+        /** @description total, done, differing: prompts. prompt_set: null once the set is deleted. failure: why it `failed`. */
+        Evaluation: {
+            id: string;
+            adapter_id: string;
+            prompt_set: string | null;
+            prompt_set_name: string;
+            candidate: number;
+            baseline: number | null;
+            max_tokens: number;
+            state: components["schemas"]["State334Enum"];
+            total: number;
+            done: number;
+            differing: number;
+            candidate_tally: components["schemas"]["EvaluationTally"];
+            baseline_tally: components["schemas"]["EvaluationTally"];
+            failure: components["schemas"]["EvaluationFailure"] | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+            cases: components["schemas"]["EvaluationCase"][];
+        };
+        /**
+         * @description latency_ms: until its last token, as the worker waited for it; the first answer of a version has its load in it.
+         *     amount: dollars. passed: all checks that its prompt has; null: it has none. error: why there is no answer.
+         */
+        EvaluationAnswer: {
+            request_id: string;
+            text: string;
+            finish_reason: string;
+            prompt_tokens: number;
+            cached_tokens: number;
+            completion_tokens: number;
+            latency_ms: number;
+            amount: string;
+            contains: boolean | null;
+            json_schema: boolean | null;
+            passed: boolean | null;
+            error: components["schemas"]["EvaluationFailure"] | null;
+        };
+        /** @description The answers are null until both are there. differs: their texts do; null too where one side had an error. */
+        EvaluationCase: {
+            number: number;
+            prompt: components["schemas"]["PromptShape"];
+            candidate: components["schemas"]["EvaluationAnswer"] | null;
+            baseline: components["schemas"]["EvaluationAnswer"] | null;
+            differs: boolean | null;
+        };
+        EvaluationFailure: {
+            code: string;
+            message: string;
+        };
+        EvaluationPage: {
+            data: components["schemas"]["EvaluationRow"][];
+            next: string | null;
+        };
+        /** @description total, done, differing: prompts. prompt_set: null once the set is deleted. failure: why it `failed`. */
+        EvaluationRow: {
+            id: string;
+            adapter_id: string;
+            prompt_set: string | null;
+            prompt_set_name: string;
+            candidate: number;
+            baseline: number | null;
+            max_tokens: number;
+            state: components["schemas"]["State334Enum"];
+            total: number;
+            done: number;
+            differing: number;
+            candidate_tally: components["schemas"]["EvaluationTally"];
+            baseline_tally: components["schemas"]["EvaluationTally"];
+            failure: components["schemas"]["EvaluationFailure"] | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+        };
+        /** @description checked: answers whose prompt has a check; passed: of those. errors: prompts that it could not answer. */
+        EvaluationTally: {
+            checked: number;
+            passed: number;
+            errors: number;
+        };
         FactorsShape: {
             /** @description an app's codes are on */
             totp: boolean;
             passkeys: components["schemas"]["PasskeyShape"][];
             recovery_codes_left: number;
+        };
+        /** @description What the company's page sent the browser back with. */
+        FinishCompanySignInRequest: {
+            code: string;
+            state: string;
+        };
+        /** @description errors: why it failed or was stopped. The files are the key's: GET /v1/files/{id}/content. */
+        FullBatch: {
+            id: string;
+            key_id: string;
+            key_name: string;
+            endpoint: string;
+            status: components["schemas"]["StatusEnum"];
+            total: number;
+            completed: number;
+            failed: number;
+            prompt_tokens: number;
+            cached_tokens: number;
+            completion_tokens: number;
+            amount: string;
+            reserved: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            in_progress_at: string | null;
+            /** Format: date-time */
+            expires_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+            errors: components["schemas"]["BatchFault"][];
+            input_file_id: string;
+            output_file_id: string | null;
+            error_file_id: string | null;
+            metadata: {
+                [key: string]: string;
+            } | null;
+        };
+        /** @description late: it came into the books after its hold had ended. */
+        FullGenerationShape: {
+            id: string;
+            model: string;
+            base_model: string;
+            adapter_id: string | null;
+            key_id: string | null;
+            key: string;
+            member: string | null;
+            prompt_tokens: number;
+            cached_tokens: number;
+            completion_tokens: number;
+            amount: string;
+            cost: string;
+            device_seconds: string;
+            outcome: components["schemas"]["OutcomeEnum"];
+            finish_reason: string;
+            /** Format: date-time */
+            started_at: string;
+            /** Format: date-time */
+            finished_at: string;
+            /** Format: double */
+            seconds: number;
+            /** Format: double */
+            first_token_ms: number | null;
+            is_batch: boolean;
+            rates: components["schemas"]["RatesShape"];
+            parts: components["schemas"]["PartsShape"];
+            /** Format: date-time */
+            booked_at: string;
+            late: boolean;
         };
         /**
          * @description total = subtotal + tax. open: what is still asked for; below zero where too much was paid.
@@ -1814,6 +2536,41 @@ export interface components {
             buyer: components["schemas"]["PartyShape"];
             lines: components["schemas"]["InvoiceLine"][];
             entries: components["schemas"]["InvoiceEntry"][];
+        };
+        GenerationPage: {
+            data: components["schemas"]["GenerationShape"][];
+            next: string | null;
+        };
+        /**
+         * @description One request. id: its answer's. model: what answered, with its version. key_id, key: null and "Playground" for
+         *     the console's own. member: who issued the key; null where nobody did, or where you may not see the members.
+         *     first_token_ms: null where it is not known. seconds: from the engine's start to its end.
+         */
+        GenerationShape: {
+            id: string;
+            model: string;
+            base_model: string;
+            adapter_id: string | null;
+            key_id: string | null;
+            key: string;
+            member: string | null;
+            prompt_tokens: number;
+            cached_tokens: number;
+            completion_tokens: number;
+            amount: string;
+            cost: string;
+            device_seconds: string;
+            outcome: components["schemas"]["OutcomeEnum"];
+            finish_reason: string;
+            /** Format: date-time */
+            started_at: string;
+            /** Format: date-time */
+            finished_at: string;
+            /** Format: double */
+            seconds: number;
+            /** Format: double */
+            first_token_ms: number | null;
+            is_batch: boolean;
         };
         /**
          * @description * `promo` - Promo
@@ -2050,6 +2807,17 @@ export interface components {
          * @enum {string}
          */
         KindsEnum: "budget.threshold" | "key.expiring" | "adapter.ready" | "adapter.rejected" | "invoice.issued" | "webhook.disabled";
+        /** @description Milliseconds; null where no answer tells. answers: those whose first token's time is known. */
+        LatencyShape: {
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+            tz: string;
+            answers: number;
+            ttft_ms: components["schemas"]["SpreadShape"] | null;
+            itl_ms: components["schemas"]["SpreadShape"] | null;
+        };
         /**
          * @description What is left out stays as it is; null takes a limit away. Days and months are UTC. Budgets are dollars: per
          *     calendar month, or in all. There is one of the two at a time.
@@ -2101,6 +2869,7 @@ export interface components {
              *
              *     * `tenant_suspended` - tenant_suspended
              *     * `second_factor_needed` - second_factor_needed
+             *     * `single_sign_on_needed` - single_sign_on_needed
              */
             barred: (components["schemas"]["BarredEnum"] | components["schemas"]["NullEnum"]) | null;
         };
@@ -2131,7 +2900,7 @@ export interface components {
             cost_per_1m: string | null;
         };
         OnBehalf: {
-            tenant: components["schemas"]["ActedForTenant"];
+            tenant: components["schemas"]["TenantName"];
             reason: string;
             /** Format: date-time */
             expires_at: string;
@@ -2177,9 +2946,28 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        /**
+         * @description * `completed` - completed
+         *     * `cancelled` - cancelled
+         *     * `failed` - failed
+         * @enum {string}
+         */
+        OutcomeEnum: "completed" | "cancelled" | "failed";
         OwnGrantPage: {
             data: components["schemas"]["GrantShape"][];
             next: string | null;
+        };
+        /**
+         * @description amount = input + cached_input + output + surcharge. cache_savings: what the cached tokens would have cost more,
+         *     had they been computed.
+         */
+        PartsShape: {
+            input: string;
+            cached_input: string;
+            output: string;
+            surcharge: string;
+            amount: string;
+            cache_savings: string;
         };
         PartyShape: {
             name: string;
@@ -2256,6 +3044,14 @@ export interface components {
             /** @description short names of those they belong to */
             tenants: string[];
         };
+        /**
+         * @description * `device` - device
+         *     * `host` - host
+         *     * `loading` - loading
+         *     * `disk` - disk
+         * @enum {string}
+         */
+        PlaceEnum: "device" | "host" | "loading" | "disk";
         PlaygroundKey: {
             key: string;
             /** Format: date-time */
@@ -2301,6 +3097,81 @@ export interface components {
             expected: string;
             remedy: string;
         };
+        /** @description A misspelt field is refused: a check that is not made would pass for one that was. */
+        PromptMessageShape: {
+            role: components["schemas"]["PromptMessageShapeRoleEnum"];
+            content: string;
+        };
+        /** @description A misspelt field is refused: a check that is not made would pass for one that was. */
+        PromptMessageShapeRequest: {
+            role: components["schemas"]["PromptMessageShapeRoleEnum"];
+            content: string;
+        };
+        /**
+         * @description * `system` - system
+         *     * `user` - user
+         *     * `assistant` - assistant
+         * @enum {string}
+         */
+        PromptMessageShapeRoleEnum: "system" | "user" | "assistant";
+        PromptSetPage: {
+            data: components["schemas"]["PromptSetRowShape"][];
+            next: string | null;
+        };
+        /** @description size: prompts in it. */
+        PromptSetRowShape: {
+            id: string;
+            adapter_id: string;
+            name: string;
+            size: number;
+            /** Format: date-time */
+            created_at: string;
+        };
+        /** @description size: prompts in it. */
+        PromptSetShape: {
+            id: string;
+            adapter_id: string;
+            name: string;
+            size: number;
+            /** Format: date-time */
+            created_at: string;
+            prompts: components["schemas"]["PromptShape"][];
+        };
+        /**
+         * @description Either messages, for the chat template, or a plain prompt. contains: a text that a right answer has in it.
+         *     json_schema: what a right answer follows, being JSON as a whole.
+         */
+        PromptShape: {
+            messages?: components["schemas"]["PromptMessageShape"][];
+            prompt?: string;
+            contains?: string;
+            json_schema?: unknown;
+        };
+        /**
+         * @description Either messages, for the chat template, or a plain prompt. contains: a text that a right answer has in it.
+         *     json_schema: what a right answer follows, being JSON as a whole.
+         */
+        PromptShapeRequest: {
+            messages?: components["schemas"]["PromptMessageShapeRequest"][];
+            prompt?: string;
+            contains?: string;
+            json_schema?: unknown;
+        };
+        /** @description The client's secret is shown to nobody. */
+        ProviderShape: {
+            issuer: string;
+            client_id: string;
+            default_role: components["schemas"]["DefaultRoleEnum"];
+            /** Format: date-time */
+            created_at: string;
+        };
+        /** @description Dollars per million tokens, as they were when the request was admitted, with surcharge and discount. */
+        RatesShape: {
+            price_id: string;
+            input: string;
+            cached_input: string;
+            output: string;
+        };
         RecoveryCodesShape: {
             /** @description shown here and never again; empty where you have some already */
             recovery_codes: string[];
@@ -2315,6 +3186,16 @@ export interface components {
             /** @description to hand over; works once, and is shown only here */
             link: string;
             lifetime_seconds: number;
+        };
+        /** @description is_known: false while the engine does not answer; nothing is resident then. */
+        Residency: {
+            is_known: boolean;
+            data: components["schemas"]["ResidencyShape"][];
+        };
+        /** @description device: a request runs at once. host: a copy away. loading: on its way. disk: to be read first. */
+        ResidencyShape: {
+            version_id: string;
+            place: components["schemas"]["PlaceEnum"];
         };
         ResolveDiscrepancyRequest: {
             note: string;
@@ -2369,6 +3250,8 @@ export interface components {
             memberships: components["schemas"]["Membership"][];
             /** @description whom an operator acts for */
             on_behalf: components["schemas"]["OnBehalf"] | null;
+            /** @description came in through a tenant's identity provider: that tenant alone is open */
+            through_company: boolean;
             /**
              * Format: uri
              * @description where the OpenAI-compatible API answers
@@ -2427,9 +3310,39 @@ export interface components {
             /** Format: date-time */
             effective_from?: string | null;
         };
+        SetSingleSignOnRequest: {
+            /** @description `https://login.example.com`, as it calls itself */
+            issuer: string;
+            client_id: string;
+            /** @description left out: as it is */
+            client_secret?: string;
+            /**
+             * @description of people who join by signing in
+             *
+             *     * `viewer` - viewer
+             *     * `developer` - developer
+             */
+            default_role: components["schemas"]["DefaultRoleEnum"];
+            /** @default false */
+            is_required: boolean;
+        };
         ShareAdapterRequest: {
             /** @description the slug of the tenant that may call the adapter */
             tenant: string;
+        };
+        /**
+         * @description id: the adapter's. model: what it is called as. owner: the slug of the tenant that shares it. versions: those
+         *     that it answers with; none: it does not answer now.
+         */
+        SharedAdapterShape: {
+            id: string;
+            model: string;
+            owner: string;
+            base_model: string;
+            versions: number[];
+        };
+        SharedAdapters: {
+            data: components["schemas"]["SharedAdapterShape"][];
         };
         SignInCodeRequest: {
             /** @description of an app, or a recovery code */
@@ -2444,6 +3357,16 @@ export interface components {
             email: string;
             password: string;
         };
+        /**
+         * @description redirect_uri: what the provider must allow. provider: null where there is none. is_required: members other than
+         *     owners must come in through it.
+         */
+        SingleSignOnShape: {
+            redirect_uri: string;
+            provider: components["schemas"]["ProviderShape"] | null;
+            is_required: boolean;
+            domains: components["schemas"]["DomainShape"][];
+        };
         SplitShape: {
             version: number;
             weight: number;
@@ -2451,6 +3374,25 @@ export interface components {
         SplitShapeRequest: {
             version: number;
             weight: number;
+        };
+        SpreadShape: {
+            /** Format: double */
+            p50: number;
+            /** Format: double */
+            p95: number;
+        };
+        /** @description One of the two. tenant: its short name. */
+        StartCompanySignInRequest: {
+            email?: string;
+            tenant?: string;
+        };
+        /** @description candidate, baseline: version numbers; baseline null: the base model. max_tokens: of each answer. */
+        StartEvaluationRequest: {
+            prompt_set: string;
+            candidate: number;
+            baseline: number | null;
+            /** @default 256 */
+            max_tokens: number;
         };
         StartUploadRequest: {
             name: string;
@@ -2461,6 +3403,14 @@ export interface components {
             adapter: components["schemas"]["AdapterShape"];
             version: components["schemas"]["VersionShape"];
         };
+        /**
+         * @description * `running` - running
+         *     * `done` - done
+         *     * `cancelled` - cancelled
+         *     * `failed` - failed
+         * @enum {string}
+         */
+        State334Enum: "running" | "done" | "cancelled" | "failed";
         /**
          * @description kind: usage; late (ended in an earlier period, booked after its close); allowance, tiers, minimum (what the
          *     agreement takes off or adds).
@@ -2516,6 +3466,18 @@ export interface components {
             created_at: string;
             lines: components["schemas"]["StatementLine"][];
         };
+        /**
+         * @description * `validating` - Validating
+         *     * `in_progress` - In Progress
+         *     * `cancelling` - Cancelling
+         *     * `finalizing` - Finalizing
+         *     * `completed` - Completed
+         *     * `failed` - Failed
+         *     * `expired` - Expired
+         *     * `cancelled` - Cancelled
+         * @enum {string}
+         */
+        StatusEnum: "validating" | "in_progress" | "cancelling" | "finalizing" | "completed" | "failed" | "expired" | "cancelled";
         /** @description What of a file is durably stored. */
         StoredShape: {
             received_bytes: number;
@@ -2603,6 +3565,30 @@ export interface components {
             /** Format: decimal */
             discount: string;
         };
+        /**
+         * @description weight: its part in what the name answers with; null: it is called by its number only. errors: began and were
+         *     not answered to their end by our fault; error_rate: of those whose caller stayed. latency_ms: whole answers, from
+         *     the engine's start to the last token; ms_per_token: the same by tokens of the answer.
+         */
+        TrafficSide: {
+            version: number;
+            version_id: string;
+            weight: number | null;
+            requests: number;
+            cancelled: number;
+            errors: number;
+            /** Format: double */
+            error_rate: number | null;
+            completion_tokens: number;
+            latency_ms: components["schemas"]["TrafficSpread"] | null;
+            ms_per_token: components["schemas"]["TrafficSpread"] | null;
+        };
+        TrafficSpread: {
+            /** Format: double */
+            p50: number;
+            /** Format: double */
+            p95: number;
+        };
         /** @description One short prompt, answered with and without the adapter. largest_difference: of a log-probability. */
         TrialShape: {
             prompt_tokens: number;
@@ -2654,6 +3640,10 @@ export interface components {
          * @enum {string}
          */
         VersionShapeStateEnum: "uploading" | "checking" | "ready" | "rejected";
+        WayOutShape: {
+            /** @description the company's own sign-in page, to open in this browser */
+            url: string;
+        };
         WebhookPage: {
             data: components["schemas"]["WebhookShape"][];
             next: string | null;
@@ -2704,28 +3694,68 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    account_passkeys_add: {
+    account_companies: {
         parameters: {
             query?: never;
             header?: never;
             path?: never;
             cookie?: never;
         };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["AddPasskeyRequest"];
-            };
-        };
+        requestBody?: never;
         responses: {
-            201: {
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RecoveryCodesShape"];
+                    "application/json": components["schemas"]["Companies"];
+                };
+            };
+        };
+    };
+    account_companies_connect: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConnectCompanyRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WayOutShape"];
                 };
             };
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2741,14 +3771,33 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
-    account_passkeys_remove: {
+    account_companies_remove: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
-                passkey_id: string;
+                link_id: string;
             };
             cookie?: never;
         };
@@ -2761,6 +3810,8 @@ export interface operations {
             /** @description No response body */
             204: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -2789,6 +3840,151 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    account_passkeys_add: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AddPasskeyRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RecoveryCodesShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    account_passkeys_remove: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                passkey_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WithPasswordRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -2802,7 +3998,10 @@ export interface operations {
     account_passkeys_start: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -2814,6 +4013,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -2837,6 +4038,14 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2987,7 +4196,10 @@ export interface operations {
     account_recovery_codes: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -2999,6 +4211,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3022,6 +4236,14 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3113,7 +4335,10 @@ export interface operations {
     account_end_other_sessions: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3121,10 +4346,28 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["EndedSessions"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };
@@ -3132,7 +4375,10 @@ export interface operations {
     account_totp_start: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3144,6 +4390,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3174,6 +4422,14 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3187,7 +4443,10 @@ export interface operations {
     account_totp_confirm: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3199,6 +4458,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3206,6 +4467,22 @@ export interface operations {
                 };
             };
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3226,7 +4503,10 @@ export interface operations {
     account_totp_end: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3239,6 +4519,8 @@ export interface operations {
             /** @description No response body */
             204: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -3267,6 +4549,22 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -3284,6 +4582,10 @@ export interface operations {
                 cursor?: string;
                 /** @description rows per page, 1 to 200; 50 unless told */
                 limit?: number;
+                /** @description a part of the name */
+                q?: string;
+                /** @description of the newest version */
+                state?: "checking" | "empty" | "ready" | "rejected" | "uploading";
             };
             header?: never;
             path?: never;
@@ -3299,12 +4601,23 @@ export interface operations {
                     "application/json": components["schemas"]["AdapterPage"];
                 };
             };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     adapters_start_upload: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3316,6 +4629,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3346,6 +4661,14 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     adapters_get: {
@@ -3361,6 +4684,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3383,7 +4708,10 @@ export interface operations {
                 /** @description also where it is shared or pinned */
                 force?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
             path: {
                 adapter_id: string;
             };
@@ -3414,12 +4742,23 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     adapters_set_alias: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
             path: {
                 adapter_id: string;
             };
@@ -3463,6 +4802,118 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    evaluations_list: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                adapter_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationPage"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    evaluations_start: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                adapter_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StartEvaluationRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationRow"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     adapter_grants_list: {
@@ -3497,7 +4948,10 @@ export interface operations {
     adapter_grants_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 adapter_id: string;
             };
@@ -3511,6 +4965,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3534,6 +4990,14 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3575,7 +5039,10 @@ export interface operations {
     adapters_set_pin: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
             path: {
                 adapter_id: string;
             };
@@ -3619,11 +5086,24 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
-    adapters_roll_back: {
+    prompt_sets_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+            };
             header?: never;
             path: {
                 adapter_id: string;
@@ -3634,6 +5114,102 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptSetPage"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    prompt_sets_create: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                adapter_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreatePromptSetRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptSetShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    adapters_roll_back: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                adapter_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3656,12 +5232,63 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    adapters_traffic: {
+        parameters: {
+            query?: {
+                /** @description up to now, 1 to 1440; 60 */
+                minutes?: number;
+            };
+            header?: never;
+            path: {
+                adapter_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AdapterTraffic"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     adapters_import: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3673,6 +5300,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3696,6 +5325,80 @@ export interface operations {
                 };
             };
             413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    adapters_residency: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Residency"];
+                };
+            };
+        };
+    };
+    shared_adapters_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SharedAdapters"];
+                };
+            };
+        };
+    };
+    shared_adapters_give_back: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                adapter_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3841,9 +5544,15 @@ export interface operations {
             };
         };
     };
-    billing_profile_get: {
+    batches_list: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+                status?: "cancelled" | "cancelling" | "completed" | "expired" | "failed" | "finalizing" | "in_progress" | "validating";
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -3855,6 +5564,114 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["BatchPage"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    batches_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                batch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FullBatch"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    batches_cancel: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                batch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FullBatch"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    billing_profile_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
                     "application/json": components["schemas"]["BillingProfile"];
                 };
             };
@@ -3863,7 +5680,10 @@ export interface operations {
     billing_profile_change: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3889,12 +5709,23 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     webhooks_resend: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 delivery_id: number;
             };
@@ -3904,6 +5735,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -3911,6 +5744,150 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    evaluations_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                evaluation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Evaluation"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    evaluations_delete: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
+            path: {
+                evaluation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    evaluations_cancel: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                evaluation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvaluationRow"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3971,7 +5948,10 @@ export interface operations {
     invitations_send: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -3983,6 +5963,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4006,6 +5988,14 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4218,6 +6208,9 @@ export interface operations {
                 cursor?: string;
                 /** @description rows per page, 1 to 200; 50 unless told */
                 limit?: number;
+                /** @description a part of the name */
+                q?: string;
+                state?: "active" | "expired" | "revoked";
             };
             header?: never;
             path?: never;
@@ -4233,12 +6226,23 @@ export interface operations {
                     "application/json": components["schemas"]["KeyPage"];
                 };
             };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     keys_issue: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -4250,6 +6254,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4272,12 +6278,62 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    keys_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KeyShape"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     keys_change: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
             path: {
                 key_id: string;
             };
@@ -4321,6 +6377,14 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     key_limits_get: {
@@ -4336,6 +6400,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4355,7 +6421,10 @@ export interface operations {
     key_limits_set: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
             path: {
                 key_id: string;
             };
@@ -4391,12 +6460,23 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     keys_revoke: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 key_id: string;
             };
@@ -4406,6 +6486,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4420,12 +6502,31 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     keys_rotate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 key_id: string;
             };
@@ -4439,6 +6540,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4462,6 +6565,22 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4495,10 +6614,44 @@ export interface operations {
             };
         };
     };
-    members_remove: {
+    members_get: {
         parameters: {
             query?: never;
             header?: never;
+            path: {
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MemberShape"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    members_remove: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
             path: {
                 member_id: string;
             };
@@ -4537,12 +6690,23 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     members_change: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
             path: {
                 member_id: string;
             };
@@ -4594,12 +6758,23 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     members_leave: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -4608,6 +6783,8 @@ export interface operations {
             /** @description No response body */
             204: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -4628,12 +6805,23 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     operator_act_for_end: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -4641,10 +6829,28 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["SessionShape"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };
@@ -4740,7 +6946,10 @@ export interface operations {
     operator_discrepancies_resolve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 discrepancy_id: number;
             };
@@ -4754,6 +6963,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4769,6 +6980,22 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4812,10 +7039,44 @@ export interface operations {
             };
         };
     };
-    operator_people_change: {
+    operator_people_get: {
         parameters: {
             query?: never;
             header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PersonShape"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_people_change: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
             path: {
                 user_id: string;
             };
@@ -4859,12 +7120,23 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     operator_people_forget_factors: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 user_id: string;
             };
@@ -4875,6 +7147,8 @@ export interface operations {
             /** @description No response body */
             204: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -4887,12 +7161,31 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     operator_people_reset_link: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 user_id: string;
             };
@@ -4902,6 +7195,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4909,6 +7204,22 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -4945,7 +7256,10 @@ export interface operations {
     operator_prices_set: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -4957,6 +7271,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -4980,6 +7296,14 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5016,7 +7340,10 @@ export interface operations {
     operator_tenants_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5028,6 +7355,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5050,12 +7379,23 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     operator_act_for: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 tenant_id: string;
             };
@@ -5069,6 +7409,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5092,6 +7434,14 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5138,7 +7488,10 @@ export interface operations {
     operator_agreements_set: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 tenant_id: string;
             };
@@ -5152,6 +7505,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5174,6 +7529,22 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     operator_billing_get: {
@@ -5189,6 +7560,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5208,7 +7581,10 @@ export interface operations {
     operator_billing_change: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
             path: {
                 tenant_id: string;
             };
@@ -5244,12 +7620,23 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     operator_close_period: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 tenant_id: string;
             };
@@ -5263,6 +7650,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5278,6 +7667,22 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5316,7 +7721,10 @@ export interface operations {
     operator_grants_give: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 tenant_id: string;
             };
@@ -5330,6 +7738,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5353,6 +7763,14 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5429,7 +7847,10 @@ export interface operations {
     operator_invoices_book: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 invoice_id: string;
                 tenant_id: string;
@@ -5444,6 +7865,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5467,6 +7890,14 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5519,6 +7950,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5538,7 +7971,10 @@ export interface operations {
     operator_limits_set: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
             path: {
                 tenant_id: string;
             };
@@ -5574,12 +8010,23 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     operator_tenants_reactivate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 tenant_id: string;
             };
@@ -5593,6 +8040,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5608,6 +8057,22 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5620,7 +8085,10 @@ export interface operations {
     operator_tenants_suspend: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 tenant_id: string;
             };
@@ -5634,6 +8102,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5656,12 +8126,31 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     playground_key: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5669,6 +8158,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5676,6 +8167,22 @@ export interface operations {
                 };
             };
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5709,6 +8216,76 @@ export interface operations {
             };
         };
     };
+    prompt_sets_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                prompt_set_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptSetShape"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    prompt_sets_delete: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
+            path: {
+                prompt_set_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     session_get: {
         parameters: {
             query?: never;
@@ -5720,6 +8297,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5794,7 +8373,10 @@ export interface operations {
     session_sign_out: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5808,6 +8390,14 @@ export interface operations {
                 content?: never;
             };
             401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5855,6 +8445,108 @@ export interface operations {
                 };
             };
             429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    session_company_start: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["StartCompanySignInRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WayOutShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    session_company_finish: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["FinishCompanySignInRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6010,6 +8702,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6021,7 +8715,10 @@ export interface operations {
     tenant_second_factor_set: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -6063,14 +8760,268 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tenant_single_sign_on: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SingleSignOnShape"];
+                };
+            };
+        };
+    };
+    tenant_single_sign_on_set: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetSingleSignOnRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SingleSignOnShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tenant_single_sign_on_remove: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tenant_domains_add: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AddSignInDomainRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DomainShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tenant_domains_remove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                domain_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    tenant_domains_confirm: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                domain_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DomainShape"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     usage_get: {
         parameters: {
             query?: {
+                /** @description only of this adapter: a `group` of that split */
+                adapter?: string;
                 /** @description inclusive; the start of this month unless told */
                 from?: string;
-                group_by?: "adapter" | "day" | "hour" | "key";
+                group_by?: "adapter" | "day" | "hour" | "key" | "member" | "model" | "month";
+                /** @description only of this key: a `group` of that split */
+                key?: string;
+                /** @description only of this member: a `group` of that split */
+                member?: string;
+                /** @description only of this model: a `group` of that split */
+                model?: string;
                 /** @description exclusive; now unless told */
                 to?: string;
                 /** @description IANA name of the zone for days, hours and bare times; UTC unless told */
@@ -6100,13 +9051,226 @@ export interface operations {
             };
         };
     };
+    usage_composition: {
+        parameters: {
+            query?: {
+                /** @description only of this adapter: a `group` of that split */
+                adapter?: string;
+                /** @description inclusive; the start of this month unless told */
+                from?: string;
+                /** @description only of this key: a `group` of that split */
+                key?: string;
+                /** @description only of this member: a `group` of that split */
+                member?: string;
+                /** @description only of this model: a `group` of that split */
+                model?: string;
+                /** @description exclusive; now unless told */
+                to?: string;
+                /** @description IANA name of the zone for days, hours and bare times; UTC unless told */
+                tz?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CompositionShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    generations_list: {
+        parameters: {
+            query?: {
+                /** @description only of this adapter: a `group` of that split */
+                adapter?: string;
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description inclusive; the start of this month unless told */
+                from?: string;
+                /** @description only of this key: a `group` of that split */
+                key?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+                /** @description only of this member: a `group` of that split */
+                member?: string;
+                /** @description only of this model: a `group` of that split */
+                model?: string;
+                outcome?: "any" | "cancelled" | "completed" | "failed";
+                /** @description exclusive; now unless told */
+                to?: string;
+                /** @description IANA name of the zone for days, hours and bare times; UTC unless told */
+                tz?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GenerationPage"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    generations_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                request_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FullGenerationShape"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    generations_export: {
+        parameters: {
+            query?: {
+                /** @description only of this adapter: a `group` of that split */
+                adapter?: string;
+                as?: "csv" | "jsonl";
+                /** @description inclusive; the start of this month unless told */
+                from?: string;
+                /** @description only of this key: a `group` of that split */
+                key?: string;
+                /** @description only of this member: a `group` of that split */
+                member?: string;
+                /** @description only of this model: a `group` of that split */
+                model?: string;
+                outcome?: "any" | "cancelled" | "completed" | "failed";
+                /** @description exclusive; now unless told */
+                to?: string;
+                /** @description IANA name of the zone for days, hours and bare times; UTC unless told */
+                tz?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                    "application/jsonl": string;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    usage_latency: {
+        parameters: {
+            query?: {
+                /** @description only of this adapter: a `group` of that split */
+                adapter?: string;
+                /** @description inclusive; the start of this month unless told */
+                from?: string;
+                /** @description only of this key: a `group` of that split */
+                key?: string;
+                /** @description only of this member: a `group` of that split */
+                member?: string;
+                /** @description only of this model: a `group` of that split */
+                model?: string;
+                /** @description exclusive; now unless told */
+                to?: string;
+                /** @description IANA name of the zone for days, hours and bare times; UTC unless told */
+                tz?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LatencyShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     usage_timeseries: {
         parameters: {
             query?: {
+                /** @description only of this adapter: a `group` of that split */
+                adapter?: string;
                 /** @description inclusive; the start of this month unless told */
                 from?: string;
-                split?: "adapter" | "key";
-                step?: "day" | "hour";
+                /** @description only of this key: a `group` of that split */
+                key?: string;
+                /** @description only of this member: a `group` of that split */
+                member?: string;
+                /** @description only of this model: a `group` of that split */
+                model?: string;
+                split?: "adapter" | "key" | "member" | "model";
+                step?: "day" | "hour" | "month";
                 /** @description exclusive; now unless told */
                 to?: string;
                 /** @description IANA name of the zone for days, hours and bare times; UTC unless told */
@@ -6149,6 +9313,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6168,7 +9334,10 @@ export interface operations {
     versions_delete: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
             path: {
                 version_id: string;
             };
@@ -6199,6 +9368,14 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     versions_download: {
@@ -6215,6 +9392,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6261,7 +9440,10 @@ export interface operations {
                 /** @description where the part's first byte goes */
                 offset: number;
             };
-            header?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
             path: {
                 name: string;
                 version_id: string;
@@ -6306,6 +9488,14 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             413: {
                 headers: {
                     [name: string]: unknown;
@@ -6319,7 +9509,10 @@ export interface operations {
     versions_finish: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 version_id: string;
             };
@@ -6329,6 +9522,8 @@ export interface operations {
         responses: {
             202: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6352,6 +9547,14 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -6388,7 +9591,10 @@ export interface operations {
     webhooks_create: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -6400,6 +9606,8 @@ export interface operations {
         responses: {
             201: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6422,12 +9630,54 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    webhooks_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                endpoint_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookShape"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     webhooks_delete: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
             path: {
                 endpoint_id: string;
             };
@@ -6450,12 +9700,23 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     webhooks_change: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
             path: {
                 endpoint_id: string;
             };
@@ -6491,6 +9752,14 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     webhooks_deliveries: {
@@ -6500,6 +9769,7 @@ export interface operations {
                 cursor?: string;
                 /** @description rows per page, 1 to 200; 50 unless told */
                 limit?: number;
+                state?: "any" | "delivered" | "failed" | "pending";
             };
             header?: never;
             path: {
@@ -6517,6 +9787,14 @@ export interface operations {
                     "application/json": components["schemas"]["DeliveryPage"];
                 };
             };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6530,7 +9808,10 @@ export interface operations {
     webhooks_rotate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 endpoint_id: string;
             };
@@ -6540,6 +9821,8 @@ export interface operations {
         responses: {
             200: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6554,12 +9837,31 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
         };
     };
     webhooks_test: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
             path: {
                 endpoint_id: string;
             };
@@ -6570,6 +9872,8 @@ export interface operations {
             /** @description No response body */
             202: {
                 headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content?: never;
@@ -6583,6 +9887,14 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

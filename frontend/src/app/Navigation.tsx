@@ -8,6 +8,7 @@ import {
   IconKey,
   IconMessages,
   IconScale,
+  IconSettings,
   IconStack2,
   IconUserCog,
   IconUsers,
@@ -27,6 +28,7 @@ const TENANT_PAGES = [
   { to: "/webhooks", label: "Webhooks", Icon: IconWebhook, needs: "webhooks" },
   { to: "/members", label: "Members", Icon: IconUsers, needs: "members" },
   { to: "/audit", label: "Audit", Icon: IconHistory, needs: "audit:read" },
+  { to: "/settings", label: "Settings", Icon: IconSettings, needs: "members" },
 ] as const;
 const OPERATOR_PAGES = [
   { to: "/tenants", label: "Tenants", Icon: IconBuildingCommunity },

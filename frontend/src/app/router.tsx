@@ -36,6 +36,7 @@ export const router = createBrowserRouter([
           page("webhooks", "webhooks", () => import("../webhooks/WebhooksPage")),
           page("billing", "billing:read", () => import("../billing/BillingPage")),
           page("members", "members", () => import("../members/MembersPage")),
+          page("settings", "members", () => import("../settings/SettingsPage")),
           page("audit", "audit:read", () => import("../audit/AuditPage")),
           page("playground", "inference", () => import("../playground/PlaygroundPage")),
         ],

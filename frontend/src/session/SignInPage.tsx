@@ -8,7 +8,7 @@ export function SignInPage() {
       title="Sign in to Veneer"
       text="Upload adapters, issue keys, read what a token costs."
     >
-      <SignInForm />
+      <SignInForm company={new URLSearchParams(location.search).get("tenant") ?? ""} />
     </Doorway>
   );
 }

@@ -39,6 +39,7 @@ export function aSession(fields: Partial<Session> = {}): Session {
       { tenant: { id: "ten_1", slug: "acme", name: "Acme" }, role: "owner", barred: null },
     ],
     on_behalf: null,
+    through_company: false,
     door_url: "http://127.0.0.1:8001",
     base_model: { name: "SmolLM2-135M-Instruct", context_len: 8192 },
     ...fields,

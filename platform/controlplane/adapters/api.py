@@ -8,7 +8,6 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from controlplane.adapters.aliases import roll_back, set_alias
 from controlplane.adapters.deletion import delete_adapter, delete_version
@@ -29,6 +28,7 @@ from controlplane.adapters.shapes import (
 )
 from controlplane.adapters.states import State
 from controlplane.adapters.uploads import DeclaredFile, finish_upload, start_upload, store_upload_part
+from controlplane.api_view import APIView
 from controlplane.errors import InvalidRequest
 from controlplane.rest import PAGE_PARAMETERS, Allowed, ErrorBody, caller, keyset_page, page_of, tenant_of
 from tenants.models import Tenant
@@ -188,6 +188,7 @@ class AdapterApi(AdapterView):
 
 class AliasApi(AdapterView):
     action_needed = WRITE
+    tagged_by = AdapterApi
 
     class Input(serializers.Serializer[Any]):
         """Either `splits`: versions and the weights they share the traffic by; or `follows_newest`: true."""
@@ -242,6 +243,7 @@ class RollbackApi(AdapterView):
 
 class PinApi(AdapterView):
     action_needed = "adapters:pin"
+    tagged_by = AdapterApi
 
     class Input(serializers.Serializer[Any]):
         pinned = serializers.BooleanField()

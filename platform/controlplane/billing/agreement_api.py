@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
 from controlplane.billing.agreements import agree, agreement_before
 from controlplane.billing.models import Agreement
 from controlplane.billing.operator_api import OperatorView, checked, tenant_named

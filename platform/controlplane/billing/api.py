@@ -3,10 +3,8 @@
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from controlplane.billing.costing import money_text
-from controlplane.billing.earnings import earning_body, total_of
+from controlplane.api_view import APIView
 from controlplane.billing.grants import grants_of
 from controlplane.billing.models import Statement
 from controlplane.billing.prices import prices_in_force
@@ -23,6 +21,7 @@ from controlplane.billing.shapes import (
 from controlplane.errors import NotFound
 from controlplane.rest import PAGE_PARAMETERS, Allowed, ErrorBody, keyset_page, page_of, tenant_of
 from tenants.scope import tenant_scope
+
 
 class PricesApi(APIView):
     permission_classes = (Allowed,)
@@ -74,6 +73,4 @@ class StatementApi(APIView):
             if statement is None:
                 raise NotFound(f"There is no statement {statement_id}.")
             lines = [line_body(line) for line in statement.lines.order_by("-amount", "id")]
-            earnings = list(statement.earnings.order_by("-amount", "id"))
-        more = {"earnings": [earning_body(each) for each in earnings], "earned": money_text(total_of(earnings))}
-        return Response({**statement_body(statement), "lines": lines, **more})
+        return Response({**statement_body(statement), "lines": lines})

@@ -10,7 +10,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from rest_framework.views import APIView
+from controlplane.api_view import APIView
 from controlplane.billing.composition import composition_of_event
 from controlplane.billing.costing import money_text
 from controlplane.billing.events import OUTCOMES, event_body, events_of, oldest_first

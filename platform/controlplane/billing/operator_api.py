@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
 from controlplane.billing.grants import grant_credit, grants_of
 from controlplane.billing.models import Discrepancy, GrantKind, Price
 from controlplane.billing.prices import Rates, set_price
@@ -48,10 +48,6 @@ def checked(serializer: serializers.Serializer[Any]) -> dict[str, Any]:
     serializer.is_valid(raise_exception=True)
     found: dict[str, Any] = serializer.validated_data
     return found
-
-
-def rates_of(found: dict[str, Any]) -> Rates:
-    return Rates(**{name: found[name] for name in _RATES if name in found})
 
 
 class OperatorPricesApi(OperatorView):
@@ -93,7 +89,7 @@ class OperatorPricesApi(OperatorView):
         found = checked(self.Input(data=request.data))
         price = set_price(
             base_model=found["base_model"],
-            rates=rates_of(found),
+            rates=Rates(**{name: found[name] for name in _RATES if name in found}),
             tenant=tenant_named(found["tenant_id"]) if found.get("tenant_id") else None,
             adapter_id=found.get("adapter_id"),
             effective_from=found.get("effective_from"),
@@ -107,7 +103,7 @@ class GrantsApi(OperatorView):
         """kind: promo (a present) or paid (bought in advance). reference: the same one again gives nothing more."""
 
         amount = serializers.DecimalField(max_digits=16, decimal_places=6, min_value=0, max_value=MAX_GRANT)
-        kind = serializers.ChoiceField((GrantKind.PROMO, GrantKind.PAID), default=GrantKind.PROMO)
+        kind = serializers.ChoiceField(GrantKind.choices, default=GrantKind.PROMO)
         reference = serializers.CharField(max_length=100, required=False)
         expires_at = serializers.DateTimeField(required=False, allow_null=True)
 

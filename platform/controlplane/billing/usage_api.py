@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from rest_framework.views import APIView
+from controlplane.api_view import APIView
 from controlplane.billing.composition import Composition, composition
 from controlplane.billing.costing import money_text, total_numbers, usage_numbers
 from controlplane.billing.latency import Spread, latency

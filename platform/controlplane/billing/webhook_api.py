@@ -7,8 +7,8 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
 from controlplane.billing.models import Alert, AlertKind, DeliveryState, WebhookDelivery, WebhookEndpoint
 from controlplane.billing.operator_api import OperatorView, checked
 from controlplane.billing.ranges import choice
@@ -158,6 +158,7 @@ class WebhooksApi(APIView):
 class WebhookApi(APIView):
     permission_classes = (Allowed,)
     action_needed = "webhooks:write"
+    used = frozenset({"failures", "failing_since"})
 
     class Input(serializers.Serializer[Any]):
         """What is left out stays as it is. enabled: true also forgets past failures."""
@@ -168,6 +169,12 @@ class WebhookApi(APIView):
 
         class Meta:
             ref_name = "ChangeWebhook"
+
+    @extend_schema(operation_id="webhooks_get", responses={200: WebhookShape, 404: ErrorBody})
+    def get(self, request: Request, endpoint_id: str) -> Response:
+        tenant = tenant_of(request)
+        with tenant_scope(tenant.id), transaction.atomic():
+            return Response(dict(WebhookShape(endpoint_named(tenant, endpoint_id)).data))
 
     @extend_schema(
         operation_id="webhooks_change", request=Input, responses={200: WebhookShape, 400: ErrorBody, 404: ErrorBody}

@@ -10,8 +10,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
 from controlplane.csv_export import csv_lines, csv_response
 from controlplane.rest import PAGE_PARAMETERS, Allowed, ErrorBody, OperatorOnly, keyset_page, page_of, tenant_of
 from tenants.models import ApiKey, AuditRow, Membership, User

@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
 from controlplane.console.invitation_mail import invitation_link, mails, send_invitation
 from controlplane.console.members import refusals
 from controlplane.errors import NotFound

@@ -2,16 +2,14 @@
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponseBase
-from django.middleware.csrf import get_token
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from controlplane.console.members import refusals
+from controlplane.console.open_view import WithCsrfCookie
 from controlplane.console.session import SessionShape, open_session, session_body
 from controlplane.rest import ErrorBody
 from tenants.api_auth import Caller, SessionAuthentication
@@ -19,7 +17,7 @@ from tenants.invitations import accept, find_invitation
 from tenants.models import Role, User
 
 
-class JoinApi(APIView):
+class JoinApi(WithCsrfCookie):
     """The token travels in the body: it must not be in an address, which logs keep."""
 
     permission_classes = (AllowAny,)
@@ -34,10 +32,6 @@ class JoinApi(APIView):
 
         class Meta:
             ref_name = "Join"
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        get_token(request)
-        return super().dispatch(request, *args, **kwargs)
 
     @extend_schema(
         operation_id="invitations_accept",
@@ -54,10 +48,10 @@ class JoinApi(APIView):
             person = accept(token=data.validated_data["token"], user=user, password=data.validated_data.get("password"))
         if user is None:
             open_session(request._request, person)
-        return Response(session_body(person))
+        return Response(session_body(request._request, person))
 
 
-class LookAtInvitationApi(APIView):
+class LookAtInvitationApi(WithCsrfCookie):
     permission_classes = (AllowAny,)
     authentication_classes = (SessionAuthentication,)
 
@@ -76,10 +70,6 @@ class LookAtInvitationApi(APIView):
         class Meta:
             ref_name = "InvitationToYou"
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        get_token(request)
-        return super().dispatch(request, *args, **kwargs)
-
     @extend_schema(operation_id="invitations_look", request=Input, responses={200: Output, 404: ErrorBody})
     def post(self, request: Request) -> Response:
         """What the bearer of the token is asked to join. Changes nothing."""
@@ -94,5 +84,6 @@ class LookAtInvitationApi(APIView):
 
 
 def signed_in_person(request: Request) -> User | None:
+    """Not somebody who came through a company: it vouches for them in its own tenant alone."""
     who: object = request.user
-    return who.user if isinstance(who, Caller) else None
+    return who.user if isinstance(who, Caller) and who.company is None else None

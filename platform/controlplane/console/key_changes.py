@@ -8,12 +8,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
+from controlplane.console.key_events import publish_change
 from controlplane.console.key_reach import ReachFields, check_reach
 from controlplane.console.keys import IssuedKeyShape, KeyShape, check_grant, future, key_body
 from controlplane.errors import NotFound
-from controlplane.events import publish
 from controlplane.rest import Allowed, ErrorBody, caller, tenant_of
 from tenants.api_auth import Caller
 from tenants.key_services import Reach, change_key, rotate_key
@@ -26,7 +26,8 @@ MAX_GRACE_SECONDS: Final = 30 * 24 * 3600
 
 class KeyApi(APIView):
     permission_classes = (Allowed,)
-    action_needed: ClassVar[dict[str, str]] = {"PATCH": "keys:write"}
+    action_needed: ClassVar[dict[str, str]] = {"GET": "keys:read", "PATCH": "keys:write"}
+    used = frozenset({"last_used_at"})
 
     class Input(ReachFields):
         name = serializers.CharField(max_length=100, required=False)
@@ -37,6 +38,15 @@ class KeyApi(APIView):
 
         def validate_expires_at(self, at: datetime | None) -> datetime | None:
             return future(at)
+
+    @extend_schema(operation_id="keys_get", responses={200: KeyShape, 404: ErrorBody})
+    def get(self, request: Request, key_id: str) -> Response:
+        tenant = tenant_of(request)
+        with tenant_scope(tenant.id):
+            key = ApiKey.objects.filter(id=key_id, tenant=tenant, hidden=False).select_related("created_by").first()
+        if key is None:
+            raise NotFound(f"There is no key {key_id}.")
+        return Response(key_body(key))
 
     @extend_schema(
         operation_id="keys_change",
@@ -54,7 +64,7 @@ class KeyApi(APIView):
             key = change_key(tenant=tenant, key_id=key_id, actor=who.actor, changes=data.validated_data)
             if key is None:
                 raise key_not_found(key_id)
-            publish(tenant_id=tenant.id, event="key.changed", data={"id": key.id})
+            publish_change(key)
         return Response(key_body(key))
 
 
@@ -89,7 +99,7 @@ class RotateKeyApi(APIView):
             if rotated is None:
                 raise key_not_found(key_id)
             key, raw = rotated
-            publish(tenant_id=tenant.id, event="key.changed", data={"id": key.id})
+            publish_change(key)
         return Response({**key_body(key), "key": raw})
 
 

@@ -11,11 +11,11 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
+from controlplane.console.key_events import publish_change
 from controlplane.console.key_reach import ReachFields, check_reach
 from controlplane.errors import Forbidden, InvalidRequest, NotFound
-from controlplane.events import publish
 from controlplane.rest import PAGE_PARAMETERS, Allowed, ErrorBody, PersonOnly, caller, keyset_page, page_of, tenant_of
 from tenants.api_auth import Caller
 from tenants.key_services import Reach, issue_key, revoke_key
@@ -163,7 +163,7 @@ def issue(
     )
     key.refresh_from_db()  # created_at is the database's
     if not hidden:
-        publish(tenant_id=tenant.id, event="key.changed", data={"id": key.id})
+        publish_change(key)
     return key, raw
 
 
@@ -182,7 +182,7 @@ def revoke(tenant: Tenant, who: Caller, key_id: str) -> ApiKey:
     key = revoke_key(tenant=tenant, key_id=key_id, actor=who.actor)
     if key is None:
         raise NotFound(f"There is no key {key_id}.")
-    publish(tenant_id=tenant.id, event="key.changed", data={"id": key.id})
+    publish_change(key)
     return key
 
 

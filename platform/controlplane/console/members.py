@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
 from controlplane.errors import ApiError, Conflict, Forbidden, InvalidRequest, NotFound
 from controlplane.rest import PAGE_PARAMETERS, Allowed, ErrorBody, PersonOnly, caller, keyset_page, page_of, tenant_of
 from tenants.members import Refused, change_role, remove_member
@@ -29,6 +29,16 @@ STATUS_OF: Final[dict[str, type[ApiError]]] = {
     "too_many_passkeys": Conflict,
     "sign_in_first": Conflict,
     "another_account": Conflict,
+    "not_a_member": Forbidden,
+    "not_invited": Forbidden,
+    "domain_not_allowed": Forbidden,
+    "link_needed": Conflict,
+    "linked_already": Conflict,
+    "nobody_linked": Conflict,
+    "domain_not_found": NotFound,
+    "domain_known": Conflict,
+    "domain_taken": Conflict,
+    "too_many_domains": Conflict,
 }
 
 
@@ -74,13 +84,23 @@ class MembersApi(APIView):
 
 class MemberApi(APIView):
     permission_classes = (PersonOnly, Allowed)
-    action_needed: ClassVar[dict[str, str]] = {"PATCH": "members:write", "DELETE": "members:write"}
+    action_needed: ClassVar[dict[str, str]] = {
+        "GET": "members:read", "PATCH": "members:write", "DELETE": "members:write",
+    }  # fmt: skip
 
     class Input(serializers.Serializer[Any]):
         role = serializers.ChoiceField(choices=Role.choices)
 
         class Meta:
             ref_name = "ChangeMember"
+
+    @extend_schema(operation_id="members_get", responses={200: MemberShape, 404: ErrorBody})
+    def get(self, request: Request, member_id: str) -> Response:
+        rows = Membership.objects.filter(tenant=tenant_of(request), id=member_id)
+        member = rows.select_related("user").first()
+        if member is None:
+            raise NotFound(f"There is no member {member_id}.", code="member_not_found")
+        return Response(member_body(member))
 
     @extend_schema(
         operation_id="members_change",

@@ -6,8 +6,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
 from controlplane.console.members import refusals
 from controlplane.console.operator import TenantShape, tenant_body
 from controlplane.console.session import SessionShape, session_body
@@ -85,7 +85,7 @@ class ActForApi(APIView):
         tenant, reason = find_tenant(tenant_id), reason_of(request)
         with refusals():
             start_on_behalf(tenant=tenant, operator=person(request), reason=reason)
-        return Response(session_body(person(request)))
+        return Response(session_body(request._request, person(request)))
 
 
 class EndActingApi(APIView):
@@ -95,4 +95,4 @@ class EndActingApi(APIView):
     def post(self, request: Request) -> Response:
         """Nothing happens where nobody is acted for."""
         end_on_behalf(operator=person(request))
-        return Response(session_body(person(request)))
+        return Response(session_body(request._request, person(request)))

@@ -6,20 +6,21 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
+from controlplane.console.account import OwnAccount
 from controlplane.console.members import refusals
 from controlplane.console.passkey_site import AnswerField, OptionsShape, site_of
 from controlplane.console.second_factor import RecoveryCodesShape, WithPassword, prove
 from controlplane.console.sessions import person
 from controlplane.errors import Conflict, NotFound
-from controlplane.rest import ErrorBody, PersonOnly
+from controlplane.rest import ErrorBody
 from tenants.passkeys import finish_adding, remove_passkey, start_adding
 from tenants.second_step import PASSKEY
 
 
 class StartAddingPasskeyApi(APIView):
-    permission_classes = (PersonOnly,)
+    permission_classes = (OwnAccount,)
 
     @extend_schema(
         operation_id="account_passkeys_start",
@@ -36,7 +37,7 @@ class StartAddingPasskeyApi(APIView):
 
 
 class PasskeysApi(APIView):
-    permission_classes = (PersonOnly,)
+    permission_classes = (OwnAccount,)
 
     class Input(serializers.Serializer[Any]):
         name = serializers.CharField(max_length=100)
@@ -67,7 +68,7 @@ class PasskeysApi(APIView):
 
 
 class RemovePasskeyApi(APIView):
-    permission_classes = (PersonOnly,)
+    permission_classes = (OwnAccount,)
 
     @extend_schema(
         operation_id="account_passkeys_remove",

@@ -4,21 +4,19 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import update_session_auth_hash
-from django.http import HttpRequest, HttpResponseBase
-from django.middleware.csrf import get_token
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.permissions import AllowAny
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
 from controlplane.celery import enqueue
+from controlplane.console.account import OwnAccount
 from controlplane.console.members import refusals
+from controlplane.console.open_view import OpenToAll
 from controlplane.console.proof import counted, prove_password
 from controlplane.errors import Unavailable
-from controlplane.rest import ErrorBody, PersonOnly, caller
-from tenants.api_auth import SessionAuthentication
+from controlplane.rest import ErrorBody, caller
 from tenants.lockout import RESET_LINKS
 from tenants.models import User
 from tenants.passwords import change_password, finish_reset
@@ -33,7 +31,7 @@ def password_field(help_text: str = "") -> serializers.CharField:
 
 
 class PasswordApi(APIView):
-    permission_classes = (PersonOnly,)
+    permission_classes = (OwnAccount,)
 
     class Input(serializers.Serializer[Any]):
         old_password = password_field()
@@ -61,21 +59,6 @@ class PasswordApi(APIView):
         request._request.user = user  # DRF has put the Caller there, which Django would take for somebody else
         update_session_auth_hash(request._request, user)
         return Response(status=204)
-
-
-class OpenToAll(APIView):
-    """Nobody is signed in yet. What is secret travels in the body: an address is kept by logs."""
-
-    permission_classes = (AllowAny,)
-    authentication_classes = ()
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        get_token(request)
-        return super().dispatch(request, *args, **kwargs)
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        super().initial(request, *args, **kwargs)
-        SessionAuthentication().enforce_csrf(request)
 
 
 class AskForResetApi(OpenToAll):

@@ -6,8 +6,8 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
 from controlplane.console.reset_mail import reset_link
 from controlplane.console.sessions import person
 from controlplane.errors import Conflict, NotFound
@@ -61,6 +61,10 @@ class OnePersonApi(APIView):
 
         class Meta:
             ref_name = "ChangePerson"
+
+    @extend_schema(operation_id="operator_people_get", responses={200: PersonShape, 404: ErrorBody})
+    def get(self, request: Request, user_id: str) -> Response:
+        return Response(person_body(find_person(user_id)))
 
     @extend_schema(
         operation_id="operator_people_change",

@@ -7,8 +7,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
+from controlplane.console.account import OwnAccount
 from controlplane.console.members import refusals
 from controlplane.console.password import password_field
 from controlplane.console.proof import counted, prove_password
@@ -66,7 +67,7 @@ def prove(request: Request) -> None:
 
 
 class SecondFactorApi(APIView):
-    permission_classes = (PersonOnly,)
+    permission_classes = (OwnAccount,)
 
     @extend_schema(operation_id="account_second_factor", responses=FactorsShape)
     def get(self, request: Request) -> Response:
@@ -76,7 +77,7 @@ class SecondFactorApi(APIView):
 
 
 class TotpApi(APIView):
-    permission_classes = (PersonOnly,)
+    permission_classes = (OwnAccount,)
 
     class Output(serializers.Serializer[Any]):
         secret = serializers.CharField(help_text="base32, to type into an app")
@@ -103,7 +104,7 @@ class TotpApi(APIView):
 
 
 class ConfirmTotpApi(APIView):
-    permission_classes = (PersonOnly,)
+    permission_classes = (OwnAccount,)
 
     class Input(serializers.Serializer[Any]):
         code = serializers.CharField(max_length=20)
@@ -129,7 +130,7 @@ class ConfirmTotpApi(APIView):
 
 
 class EndTotpApi(APIView):
-    permission_classes = (PersonOnly,)
+    permission_classes = (OwnAccount,)
 
     @extend_schema(
         operation_id="account_totp_end",
@@ -144,7 +145,7 @@ class EndTotpApi(APIView):
 
 
 class RecoveryCodesApi(APIView):
-    permission_classes = (PersonOnly,)
+    permission_classes = (OwnAccount,)
 
     @extend_schema(
         operation_id="account_recovery_codes",

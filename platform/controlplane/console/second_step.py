@@ -1,6 +1,7 @@
 """Signing in, the second step: the password was right, and a code or a passkey is asked for."""
 
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from django.http import HttpRequest
@@ -11,8 +12,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from controlplane.console.members import refusals
+from controlplane.console.open_view import OpenToAll
 from controlplane.console.passkey_site import AnswerField, OptionsShape, site_of
-from controlplane.console.password import OpenToAll
 from controlplane.console.proof import counted
 from controlplane.console.session import SessionShape, open_session, session_body
 from controlplane.errors import NotAuthenticated
@@ -37,11 +38,15 @@ def pending_person(request: HttpRequest) -> User:
     return user
 
 
-def let_in(request: Request, user: User) -> Response:
-    request.session.flush()
+def let_in(request: Request, is_right: Callable[[User], bool], *, otherwise: NotAuthenticated) -> Response:
+    """Whoever gave the right password is in where the second proof is right, too. Every try counts."""
+    user = pending_person(request._request)
+    counted(user.email, SECOND_FACTOR)
+    if not is_right(user):
+        raise otherwise
     open_session(request._request, user)
     forget_attempts(email=user.email, address=SECOND_FACTOR)
-    return Response(session_body(user))
+    return Response(session_body(request._request, user))
 
 
 class CodeApi(OpenToAll):
@@ -60,11 +65,9 @@ class CodeApi(OpenToAll):
         """A code is good once. Too many wrong ones lock the account's second step, from anywhere."""
         data = self.Input(data=request.data)
         data.is_valid(raise_exception=True)
-        user = pending_person(request._request)
-        counted(user.email, SECOND_FACTOR)
-        if not take_code(user, data.validated_data["code"]):
-            raise NotAuthenticated("The code is wrong, or was used already.", code="wrong_code")
-        return let_in(request, user)
+        code = data.validated_data["code"]
+        wrong = NotAuthenticated("The code is wrong, or was used already.", code="wrong_code")
+        return let_in(request, lambda user: take_code(user, code), otherwise=wrong)
 
 
 class StartPasskeyApi(OpenToAll):
@@ -97,10 +100,11 @@ class PasskeyApi(OpenToAll):
         """What was asked is good for one answer."""
         data = self.Input(data=request.data)
         data.is_valid(raise_exception=True)
-        user = pending_person(request._request)
-        counted(user.email, SECOND_FACTOR)
-        state = request.session.pop(PASSKEY, None)
-        answer = data.validated_data["credential"]
-        if not state or not is_right_answer(user=user, site=site_of(request._request), state=state, answer=answer):
-            raise NotAuthenticated("The passkey did not fit: try again, or use a code.", code="wrong_passkey")
-        return let_in(request, user)
+        answer, site = data.validated_data["credential"], site_of(request._request)
+
+        def is_right(user: User) -> bool:
+            state = request.session.pop(PASSKEY, None)
+            return bool(state) and is_right_answer(user=user, site=site, state=state, answer=answer)
+
+        wrong = NotAuthenticated("The passkey did not fit: try again, or use a code.", code="wrong_passkey")
+        return let_in(request, is_right, otherwise=wrong)

@@ -1,13 +1,13 @@
 """What a browser may do with our pages: only load from us, only call us and the door, never be framed."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.conf import settings
 from django.core.exceptions import SuspiciousOperation
 from django.http import HttpRequest, HttpResponseBase
 
-Handler = Callable[[HttpRequest], Awaitable[HttpResponseBase] | HttpResponseBase]
+from controlplane.console.around import AroundMiddleware, Finish
 
 
 def content_security_policy(host: str) -> str:
@@ -26,31 +26,15 @@ def content_security_policy(host: str) -> str:
     )
 
 
-class SecurityHeadersMiddleware:
-    sync_capable = async_capable = True
+class SecurityHeadersMiddleware(AroundMiddleware):
+    @contextmanager
+    def around(self, request: HttpRequest) -> Iterator[Finish]:
+        def with_headers(response: HttpResponseBase) -> HttpResponseBase:
+            response.headers.setdefault("Content-Security-Policy", content_security_policy(_host(request)))
+            response.headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+            return response
 
-    def __init__(self, get_response: Handler) -> None:
-        self.get_response = get_response
-        if iscoroutinefunction(get_response):
-            markcoroutinefunction(self)
-
-    def __call__(self, request: HttpRequest) -> Awaitable[HttpResponseBase] | HttpResponseBase:
-        if iscoroutinefunction(self.get_response):
-            return self._serve_async(request)
-        response = self.get_response(request)
-        assert isinstance(response, HttpResponseBase)
-        return _with_headers(request, response)
-
-    async def _serve_async(self, request: HttpRequest) -> HttpResponseBase:
-        response = self.get_response(request)
-        assert not isinstance(response, HttpResponseBase)
-        return _with_headers(request, await response)
-
-
-def _with_headers(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    response.headers.setdefault("Content-Security-Policy", content_security_policy(_host(request)))
-    response.headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
-    return response
+        yield with_headers
 
 
 def _host(request: HttpRequest) -> str:

@@ -6,27 +6,37 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import login, logout
-from django.http import HttpRequest, HttpResponseBase
-from django.middleware.csrf import get_token
+from django.http import HttpRequest
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import AllowAny, BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.console.open_view import WithCsrfCookie
 from controlplane.console.proof import check_password
 from controlplane.errors import NotAuthenticated
 from controlplane.rest import ErrorBody, PersonOnly, caller
 from tenants.api_auth import BARRED_TEXT, SessionAuthentication, memberships_of, note_seen_now, why_barred
 from tenants.credentials import OnBehalf
+from tenants.identity import IdentityProvider
 from tenants.lockout import forget_attempts
 from tenants.models import Role, Tenant, User
 from tenants.networks import client_address
 from tenants.operating import on_behalf_of
 from tenants.second_factor import factors_of
 from tenants.second_step import start_second_step
+from tenants.sessions import COMPANY, company_of
+
+
+class TenantNameShape(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    slug = serializers.CharField()
+    name = serializers.CharField()
+
+    class Meta:
+        ref_name = "TenantName"
 
 
 class SessionShape(serializers.Serializer[Any]):
@@ -39,15 +49,7 @@ class SessionShape(serializers.Serializer[Any]):
             ref_name = "Person"
 
     class Belonging(serializers.Serializer[Any]):
-        class In(serializers.Serializer[Any]):
-            id = serializers.CharField()
-            slug = serializers.CharField()
-            name = serializers.CharField()
-
-            class Meta:
-                ref_name = "TenantName"
-
-        tenant = In()
+        tenant = TenantNameShape()
         role = serializers.ChoiceField(choices=Role.choices)
         barred = serializers.ChoiceField(
             choices=list(BARRED_TEXT),
@@ -59,15 +61,7 @@ class SessionShape(serializers.Serializer[Any]):
             ref_name = "Membership"
 
     class ActingFor(serializers.Serializer[Any]):
-        class In(serializers.Serializer[Any]):
-            id = serializers.CharField()
-            slug = serializers.CharField()
-            name = serializers.CharField()
-
-            class Meta:
-                ref_name = "ActedForTenant"
-
-        tenant = In()
+        tenant = TenantNameShape()
         reason = serializers.CharField()
         expires_at = serializers.DateTimeField()
 
@@ -84,21 +78,20 @@ class SessionShape(serializers.Serializer[Any]):
     user = Person()
     memberships = Belonging(many=True)
     on_behalf = ActingFor(allow_null=True, help_text="whom an operator acts for")
+    through_company = serializers.BooleanField(
+        help_text="came in through a tenant's identity provider: that tenant alone is open"
+    )
     door_url = serializers.URLField(help_text="where the OpenAI-compatible API answers")
     base_model = Base()
 
 
-class SessionApi(APIView):
+class SessionApi(WithCsrfCookie):
     class Input(serializers.Serializer[Any]):
         email = serializers.CharField(max_length=254)
         password = serializers.CharField(max_length=1000, trim_whitespace=False, style={"input_type": "password"})
 
         class Meta:
             ref_name = "SignIn"
-
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        get_token(request)  # sets the CSRF cookie on every answer, so that a page can sign in with its first request
-        return super().dispatch(request, *args, **kwargs)
 
     def get_authenticators(self) -> list[BaseAuthentication]:
         """Signing in needs no session; a stale one must not stand in the way."""
@@ -111,7 +104,7 @@ class SessionApi(APIView):
     def get(self, request: Request) -> Response:
         user = caller(request).user
         assert user is not None
-        return Response(session_body(user))
+        return Response(session_body(request._request, user))
 
     @extend_schema(
         operation_id="session_sign_in",
@@ -136,7 +129,7 @@ class SessionApi(APIView):
                 details={"factors": kinds},
             )
         open_session(request._request, user)
-        return Response(session_body(user))
+        return Response(session_body(request._request, user))
 
     @extend_schema(operation_id="session_sign_out", responses={204: None, 401: ErrorBody})
     def delete(self, request: Request) -> Response:
@@ -144,21 +137,27 @@ class SessionApi(APIView):
         return Response(status=204)
 
 
-def open_session(request: HttpRequest, user: User) -> None:
-    """The person is in: a new session, and the tries so far are forgotten."""
+def open_session(request: HttpRequest, user: User, *, through: IdentityProvider | None = None) -> None:
+    """The person is in: a new session, with nothing of the one before, and the tries so far are forgotten. through:
+    whose word it is that they are who they are."""
+    request.session.flush()
     login(request, user)
+    if through is not None:
+        request.session[COMPANY] = {"tenant_id": through.tenant_id, "provider_id": through.id}
     note_seen_now(request)
     forget_attempts(email=user.email, address=client_address(request.META))
 
 
-def session_body(user: User) -> dict[str, Any]:
+def session_body(request: HttpRequest, user: User) -> dict[str, Any]:
+    company = company_of(request.session)
     return {
-        "user": {"id": user.id, "email": user.email, "is_operator": user.is_operator},
+        "user": {"id": user.id, "email": user.email, "is_operator": user.is_operator and company is None},
         "memberships": [
-            {"tenant": tenant_name(m.tenant), "role": m.role, "barred": why_barred(m.tenant, user)}
-            for m in memberships_of(user)
+            {"tenant": tenant_name(m.tenant), "role": m.role, "barred": why_barred(m.tenant, user, m.role, company)}
+            for m in memberships_of(user, company)
         ],
-        "on_behalf": on_behalf_body(on_behalf_of(user)),
+        "on_behalf": on_behalf_body(on_behalf_of(user) if company is None else None),
+        "through_company": company is not None,
         "door_url": settings.DOOR_URL,
         "base_model": {"name": settings.MODEL_DIR.name, "context_len": context_len(settings.MODEL_DIR)},
     }

@@ -7,8 +7,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
 from controlplane.console.devices import device_words
 from controlplane.errors import NotFound
 from controlplane.rest import PAGE_PARAMETERS, ErrorBody, PersonOnly, caller, keyset_page, page_of
@@ -46,7 +46,8 @@ class SessionsApi(APIView):
             fields = {name: getattr(row, name) for name in ("id", "address", "created_at", "seen_at")}
             return {**fields, "device": device_words(row.user_agent), "is_this": row.key_digest == this}
 
-        return Response(keyset_page(sessions_of(person(request)), request).body(body))
+        rows = sessions_of(person(request), caller(request).company)
+        return Response(keyset_page(rows, request).body(body))
 
 
 class OneSessionApi(APIView):
@@ -55,10 +56,10 @@ class OneSessionApi(APIView):
     @extend_schema(operation_id="account_end_session", responses={204: None, 404: ErrorBody})
     def delete(self, request: Request, session_id: str) -> Response:
         """Its next request is refused."""
-        user = person(request)
+        user, company = person(request), caller(request).company
         this = key_digest(request.session.session_key)
         is_this = sessions_of(user).filter(id=session_id, key_digest=this).exists()
-        if not end_session(user=user, session_id=session_id):
+        if not end_session(user=user, session_id=session_id, company=company):
             raise NotFound(f"You have no session {session_id}.")
         record_audit(tenant=None, actor=user.id, action="person.session_end", target=session_id)
         if is_this:
@@ -79,7 +80,7 @@ class EndOthersApi(APIView):
     def post(self, request: Request) -> Response:
         """Every session of yours but this one."""
         user = person(request)
-        ended = end_sessions(user=user, but=request.session.session_key)
+        ended = end_sessions(user=user, but=request.session.session_key, company=caller(request).company)
         details = {"ended": ended}
         record_audit(tenant=None, actor=user.id, action="person.sessions_end", target=user.id, details=details)
         return Response({"ended": ended})

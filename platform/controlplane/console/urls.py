@@ -2,6 +2,8 @@ from django.urls import path, re_path
 
 from controlplane.console import (
     audit,
+    companies,
+    company_sign_in,
     invitations,
     joining,
     key_changes,
@@ -17,6 +19,7 @@ from controlplane.console import (
     second_step,
     session,
     sessions,
+    single_sign_on,
 )
 
 urlpatterns = [
@@ -24,6 +27,10 @@ urlpatterns = [
     path("api/v1/session/code", second_step.CodeApi.as_view()),
     path("api/v1/session/passkey/start", second_step.StartPasskeyApi.as_view()),
     path("api/v1/session/passkey", second_step.PasskeyApi.as_view()),
+    path("api/v1/session/company", company_sign_in.StartCompanyApi.as_view()),
+    path("api/v1/session/company/finish", company_sign_in.FinishCompanyApi.as_view()),
+    path("api/v1/account/companies", companies.CompaniesApi.as_view()),
+    path("api/v1/account/companies/<slug:link_id>/remove", companies.RemoveCompanyApi.as_view()),
     path("api/v1/account/second-factor", second_factor.SecondFactorApi.as_view()),
     path("api/v1/account/totp", second_factor.TotpApi.as_view()),
     path("api/v1/account/totp/confirm", second_factor.ConfirmTotpApi.as_view()),
@@ -33,6 +40,10 @@ urlpatterns = [
     path("api/v1/account/passkeys", passkeys.PasskeysApi.as_view()),
     path("api/v1/account/passkeys/<slug:passkey_id>/remove", passkeys.RemovePasskeyApi.as_view()),
     path("api/v1/tenant/second-factor", second_factor.TenantSecondFactorApi.as_view()),
+    path("api/v1/tenant/single-sign-on", single_sign_on.SingleSignOnApi.as_view()),
+    path("api/v1/tenant/single-sign-on/domains", single_sign_on.DomainsApi.as_view()),
+    path("api/v1/tenant/single-sign-on/domains/<slug:domain_id>", single_sign_on.DomainApi.as_view()),
+    path("api/v1/tenant/single-sign-on/domains/<slug:domain_id>/confirm", single_sign_on.ConfirmDomainApi.as_view()),
     path("api/v1/account/password", password.PasswordApi.as_view()),
     path("api/v1/account/password/reset", password.AskForResetApi.as_view()),
     path("api/v1/account/password/new", password.NewPasswordApi.as_view()),

@@ -6,8 +6,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
 from controlplane.billing.costing import money_text
 from controlplane.billing.queries import tenant_balance
 from controlplane.quotas.queries import quota_state

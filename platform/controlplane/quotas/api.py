@@ -6,8 +6,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
 from controlplane.errors import NotFound
 from controlplane.quotas.limits import LimitChanges, set_limits
 from controlplane.quotas.models import MAX_WEIGHT, MIN_WEIGHT, Period
@@ -121,6 +121,7 @@ def _set(request: Request, tenant: Tenant, key_id: str | None) -> QuotaState:
 
 class TenantLimitsApi(APIView):
     permission_classes = (OperatorOnly,)
+    used = frozenset({"spent", "held", "owed"})
 
     @extend_schema(operation_id="operator_limits_get", responses={200: TenantLimitsShape, 404: ErrorBody})
     def get(self, request: Request, tenant_id: str) -> Response:
@@ -139,6 +140,7 @@ class TenantLimitsApi(APIView):
 class KeyLimitsApi(APIView):
     permission_classes = (Allowed,)
     action_needed: ClassVar[dict[str, str]] = {"GET": "keys:read", "PUT": "keys:write"}
+    used = frozenset({"spent", "held"})
 
     @extend_schema(operation_id="key_limits_get", responses={200: LimitsShape, 404: ErrorBody})
     def get(self, request: Request, key_id: str) -> Response:

@@ -17,6 +17,7 @@ from controlplane.adapters.states import State
 from controlplane.batches.models import Batch
 from controlplane.billing.models import Alert, Invoice, Price, Statement, UsageEvent, WebhookDelivery, WebhookEndpoint
 from tenants.credentials import Passkey, Session
+from tenants.identity import IdentityProvider, LinkedIdentity, SignInDomain
 from tenants.ids import new_id
 from tenants.models import ApiKey, Invitation, Membership, Tenant
 from tests.controlplane.conftest import Api, Cast, signed_in, with_key
@@ -37,6 +38,7 @@ BODIES: Final[dict[str, Any]] = {
     "PATCH webhooks/<endpoint_id>": {"url": "https://example.com/hook"},
     "PATCH members/<member_id>": {"role": "viewer"},
     "POST account/passkeys/<passkey_id>/remove": {"password": "correct horse battery"},
+    "POST account/companies/<link_id>/remove": {"password": "correct horse battery"},
 }
 NAMED: Final = {"name": "x", "address": "x", "tax_id": ""}
 # Of another tenant's adapter, which its owner has by another address.
@@ -69,6 +71,9 @@ def theirs(cast: Cast, settings: Any, tmp_path: Path) -> dict[str, str]:
     )  # fmt: skip
     endpoint = WebhookEndpoint.objects.create(tenant=acme, url="https://example.com", sealed_secret="x")
     alert = Alert.objects.create(tenant=acme, kind="webhook.test", subject="x", occasion="x", data={})
+    provider = IdentityProvider.objects.create(
+        tenant=acme, issuer="https://x", client_id="x", sealed_secret="x", endpoints={}, default_role="viewer"
+    )
     key = ApiKey.objects.get(tenant=acme)
     price = Price.objects.create(base_model="base", input=1, cached_input=1, output=1, created_by="x")
     request = UsageEvent.objects.create(
@@ -107,6 +112,10 @@ def theirs(cast: Cast, settings: Any, tmp_path: Path) -> dict[str, str]:
             user=owner, name="x", rp_id="localhost", key_id="x", credential=b"x", sign_count=0
         ).id,
     }
+    found["link_id"] = LinkedIdentity.objects.create(
+        tenant=acme, provider=provider, issuer="https://x", subject="x", user=owner
+    ).id
+    found["domain_id"] = SignInDomain.objects.create(tenant=acme, name="acme.example", token="x", confirmed_at=now).id
     signed_in(owner)
     found["session_id"] = Session.objects.filter(user=owner).latest("created_at").id
     return {name: str(value) for name, value in found.items()}
@@ -146,7 +155,17 @@ def test_what_is_anothers_is_missing(cast: Cast, theirs: dict[str, str], route: 
 
 
 def everything_of(cast: Cast) -> list[list[Any]]:
-    models = (ApiKey, Batch, Adapter, AdapterVersion, AdapterGrant, WebhookEndpoint, WebhookDelivery, Membership, Invitation)
+    models = (
+        ApiKey,
+        Batch,
+        Adapter,
+        AdapterVersion,
+        AdapterGrant,
+        WebhookEndpoint,
+        WebhookDelivery,
+        Membership,
+        Invitation,
+    )
     return [list(model.objects.filter(tenant=cast.acme).order_by("pk").values()) for model in models]
 
 

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 from django.test import Client, TestCase
 
-from controlplane.console import keys
+from controlplane.console import key_events, keys
 from tests.controlplane.conftest import PASSWORD, Api, Cast, with_key
 
 
@@ -26,7 +26,7 @@ def test_an_issued_key_is_nowhere_afterwards(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     events: list[Any] = []
-    monkeypatch.setattr(keys, "publish", lambda **event: events.append(event))
+    monkeypatch.setattr(key_events, "publish", lambda **event: events.append(event))
     owner = Api(client=Client(raise_request_exception=False))
     owner.client.force_login(cast.owner)
     with TestCase.captureOnCommitCallbacks(execute=True):

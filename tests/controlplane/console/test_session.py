@@ -24,6 +24,7 @@ def test_a_person_signs_in_with_any_capitals_and_reads_who_they_are(cast: Cast) 
         "user": {"id": cast.owner.id, "email": "owner@acme.example", "is_operator": False},
         "memberships": [{"tenant": acme, "role": "owner", "barred": None}],
         "on_behalf": None,
+        "through_company": False,
         "door_url": settings.DOOR_URL,
         "base_model": {"name": settings.MODEL_DIR.name, "context_len": None},
     }
