@@ -39,6 +39,7 @@ class Request:
     started_at: float | None = None
     completion_tokens: int = 0
     device_ns: int = 0
+    prefill_ns: int = 0
     prompt_scored: list[Scored] = field(default_factory=list)
     is_prompt_told: bool = False
     pooled: Tensor | None = None
@@ -87,7 +88,7 @@ class Request:
         cached_len = self.lead.metered_cached_len
         if cached_len is None:
             return Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, device_ns=0)
-        return Usage(self.lead.prompt_len, cached_len, self.completion_tokens, self.device_ns)
+        return Usage(self.lead.prompt_len, cached_len, self.completion_tokens, self.device_ns, self.prefill_ns)
 
     def drawing(self, sequence: Sequence) -> list[Choice]:
         """Who draws from the row of a sequence's last token: its own choice; after the prompt, all of them."""

@@ -35,8 +35,10 @@ def cell(value: Any) -> str:
             return ""
         case datetime():
             return value.isoformat()
-        case bool() | int() | Decimal():
+        case bool() | int():
             return str(value)
+        case Decimal():
+            return f"{value:f}"
         case dict() | list():
             return json.dumps(value, ensure_ascii=False, sort_keys=True)
         case _:

@@ -4,6 +4,7 @@ from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from controlplane.inference.balance import BalanceApi
+from controlplane.inference.markups import GrantMarkupApi, MarkupsApi
 from controlplane.inference.residency import ResidencyApi
 from controlplane.inference.traffic import TrafficApi
 
@@ -23,7 +24,10 @@ urlpatterns = [
     path("api/v1/", include("controlplane.billing.urls")),
     path("api/v1/adapters/<slug:adapter_id>/traffic", TrafficApi.as_view()),  # of adapters and billing
     path("api/v1/", include("controlplane.batches.urls")),
-    path("api/v1/balance", BalanceApi.as_view()),  # of quotas and billing both, which know nothing of each other
+    # Of several apps at once, which know nothing of each other.
+    path("api/v1/balance", BalanceApi.as_view()),
+    path("api/v1/markups", MarkupsApi.as_view()),
+    path("api/v1/adapters/<str:adapter_id>/grants/<str:grant_id>/markup", GrantMarkupApi.as_view()),
     path("v1/", include("controlplane.inference.urls")),
     path("", include("controlplane.console.urls")),  # and the pages: last, for it ends in a catch-all
 ]

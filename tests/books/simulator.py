@@ -14,10 +14,15 @@ from django.utils import timezone
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from controlplane.billing.earnings import open_earnings
 from controlplane.billing.grants import grant_credit
-from controlplane.billing.models import Discrepancy, GrantKind, UsageEvent
+from controlplane.billing.markups import set_markup
+from controlplane.billing.models import Discrepancy, Grant, GrantKind, Payment, UsageEvent, UsageQuarter
+from controlplane.billing.payment_booking import take_notice
+from controlplane.billing.payment_provider import Notice
 from controlplane.billing.prices import Rates, set_price
 from controlplane.billing.pricing import most_it_may_cost
+from controlplane.billing.rollup import roll_up
 from controlplane.billing.services import price_for
 from controlplane.billing.statements import close_period
 from controlplane.errors import InsufficientFunds, InvalidRequest, RateLimited
@@ -34,10 +39,12 @@ from tenants.postgres.base import as_owner
 from tenants.sql import run_sync
 from tests.books.faults import MOST_STATEMENTS, attempt
 from tests.books.journal import MemoryEngine
+from tests.books.payments import FACTS, notice_of, recorded_payment
 from tests.controlplane.money import BASE, Customer, another_key, customer_named, everything
 
 dies = st.none() | st.integers(0, MOST_STATEMENTS)
 few = st.integers(0, 40)
+SHARED = "adp_shared"
 any_of = st.integers(0, 1000)  # an index, modulo how many there are
 
 
@@ -63,7 +70,18 @@ class Request:
         price, usage = self.account.price, self.usage
         full, cached = usage.prompt_tokens - usage.cached_tokens, usage.cached_tokens
         parts = ((full, price.input), (cached, price.cached_input), (usage.completion_tokens, price.output))
-        return sum((tokens * Fraction(rate) for tokens, rate in parts), Fraction(0)) / 1_000_000
+        on_top = Fraction(price.markup.per_million) * self.tokens if price.markup else Fraction(0)
+        return (sum((tokens * Fraction(rate) for tokens, rate in parts), Fraction(0)) + on_top) / 1_000_000
+
+    def earned(self) -> Fraction:
+        """By the owner of its adapter."""
+        markup = self.account.price.markup
+        return Fraction(markup.earned) * self.tokens / 1_000_000 if markup else Fraction(0)
+
+    @property
+    def tokens(self) -> int:
+        assert self.usage
+        return self.usage.prompt_tokens + self.usage.completion_tokens
 
 
 class Simulator(RuleBasedStateMachine):
@@ -74,22 +92,28 @@ class Simulator(RuleBasedStateMachine):
         with as_owner("default"), connection.cursor() as cursor:
             cursor.execute(
                 "TRUNCATE quotas_hold, quotas_quota, billing_discrepancy, billing_enginerecord, billing_grant,"
-                " billing_ledgeraccount, billing_ledgertransaction, billing_price, billing_statement,"
+                " billing_ledgeraccount, billing_ledgertransaction, billing_markup, billing_earnedevent, billing_price,"
+                " billing_statement, billing_payment, billing_takenback, billing_providernotice, billing_usagequarter,"
+                " billing_rollupmark,"
                 " inference_journalcursor CASCADE"
             )
         self.acme: Customer = customer_named(new_id("t").lower().replace("_", "-"))
+        self.maker = customer_named(new_id("t").lower().replace("_", "-"))  # owns an adapter that acme may call
         self.keys = [self.acme.key, another_key(self.acme)]
         self.engine = MemoryEngine()
         self.running: list[Request] = []
         self.ended: list[Request] = []
         self.grants = self.days = 0
+        self.payments: list[Payment] = []
+        self.noticed: list[Notice] = []
 
     # --- the door ----------------------------------------------------------------------------------------------
 
-    @rule(key=st.integers(0, 1), prompt=few, most=few, dies_at=dies)
-    def reserve(self, key: int, prompt: int, most: int, dies_at: int | None) -> None:
-        price = run_sync(price_for(tenant_id=self.acme.tenant.id, base_model=BASE, adapter_id=None))
-        account = Account(self.acme.tenant.id, self.keys[key].id, None, None, BASE, BASE, price)
+    @rule(key=st.integers(0, 1), prompt=few, most=few, adapter=st.sampled_from([None, SHARED]), dies_at=dies)
+    def reserve(self, key: int, prompt: int, most: int, adapter: str | None, dies_at: int | None) -> None:
+        price = run_sync(price_for(tenant_id=self.acme.tenant.id, base_model=BASE, adapter_id=adapter))
+        model = "maker/bot@1" if adapter else BASE
+        account = Account(self.acme.tenant.id, self.keys[key].id, adapter, None, model, BASE, price)
         request_id = new_id("req")
         plan = reserve(
             request_id=request_id, tenant_id=account.tenant_id, key_id=account.key_id, tokens=prompt + most,
@@ -143,6 +167,10 @@ class Simulator(RuleBasedStateMachine):
         if cursor:
             JournalCursor.objects.update(position=max(self.engine.forgotten, cursor.position - back))
 
+    @rule(dies_at=dies)
+    def sum_up(self, dies_at: int | None) -> None:
+        attempt(roll_up, dies_at)
+
     @rule(which=any_of, dies_at=dies)
     def expire(self, which: int, dies_at: int | None) -> None:
         """A hold's time is over: its door died, or was away for too long."""
@@ -165,6 +193,12 @@ class Simulator(RuleBasedStateMachine):
         found = Rates(input=full, cached_input=cached, output=output)
         attempt(lambda: set_price(base_model=BASE, rates=found, actor="usr", tenant=self.acme.tenant), dies_at)
 
+    @rule(per_million=st.just(Decimal(0)) | st.decimals("0.000001", 9, places=6), dies_at=dies)
+    def mark_up(self, per_million: Decimal, dies_at: int | None) -> None:
+        """The adapter's owner asks something else on top, or nothing more."""
+        names = {"tenant": self.maker.tenant, "grantee": self.acme.tenant, "adapter_id": SHARED, "actor": "usr"}
+        attempt(lambda: set_markup(**names, per_million=per_million), dies_at)  # type: ignore[arg-type]
+
     @rule(key=st.integers(0, 1), dies_at=dies)
     def rotate(self, key: int, dies_at: int | None) -> None:
         names = {"tenant": self.acme.tenant, "key_id": self.keys[key].id, "actor": "usr"}
@@ -177,11 +211,30 @@ class Simulator(RuleBasedStateMachine):
         for fault in (dies_at, None):  # sent again until it is heard
             attempt(lambda: grant_credit(tenant=self.acme.tenant, amount=amount, kind=kind, **reference), fault)
 
-    @rule(ago=few, dies_at=dies)
-    def close(self, ago: int, dies_at: int | None) -> None:
+    @rule(ago=few, is_maker=st.booleans(), dies_at=dies)
+    def close(self, ago: int, is_maker: bool, dies_at: int | None) -> None:
         until = timezone.now() - timedelta(days=ago)
+        tenant = self.maker.tenant if is_maker else self.acme.tenant
         with suppress(InvalidRequest):  # it is closed up to there
-            attempt(lambda: close_period(tenant=self.acme.tenant, actor="usr", until=until), dies_at)
+            attempt(lambda: close_period(tenant=tenant, actor="usr", until=until), dies_at)
+
+    @rule(cents=st.integers(100, 300), dies_at=dies)
+    def pay(self, cents: int, dies_at: int | None) -> None:
+        """A page of the provider's is opened; what becomes of it is `notify`'s."""
+        payment = attempt(
+            lambda: recorded_payment(self.acme.tenant, Decimal(cents).scaleb(-2), f"cs_{new_id('x')}"), dies_at
+        )  # fmt: skip
+        if payment:
+            self.payments.append(payment)
+
+    @precondition(lambda self: self.payments)
+    @rule(which=any_of, fact=st.sampled_from(FACTS), at=few, dies_at=dies)
+    def notify(self, which: int, fact: str, at: int, dies_at: int | None) -> None:
+        """Any news of a payment, in any order, any number of times; the process that takes it may die."""
+        payment = self.payments[which % len(self.payments)]
+        notice = notice_of(payment, fact, at)
+        self.noticed.append(notice)
+        attempt(lambda: take_notice("stripe", notice), dies_at)
 
     @rule(by=st.sampled_from(["1 day", "1 month", "12 months"]))
     def jump(self, by: str) -> None:
@@ -213,6 +266,12 @@ class Simulator(RuleBasedStateMachine):
         self.engine.loses_acks = False
         ingest_journal(self.engine)  # type: ignore[arg-type]
         expire_holds()
+        for notice in self.noticed:  # a provider sends again until it is heard
+            take_notice("stripe", notice)
+        self._check_owner()
+        roll_up()
+        summed = sum((Fraction(row.amount) for row in everything(UsageQuarter)), Fraction(0))
+        assert summed == sum((request.cost() for request in self.ended), Fraction(0))
         report = check_records(newest_event())
         assert report.is_balanced, [finding for finding in report.findings if finding.broken]
         assert not Discrepancy.objects.exists(), list(Discrepancy.objects.values())
@@ -226,6 +285,13 @@ class Simulator(RuleBasedStateMachine):
             for event in everything(UsageEvent).filter(tenant=self.acme.tenant)
         }
         assert booked == {request.id: (*_tokens(request), request.cost()) for request in self.ended}
+
+    def _check_owner(self) -> None:
+        """What the owner of the shared adapter has and will have is what acme's requests earned it."""
+        given = everything(Grant).filter(tenant=self.maker.tenant, kind=GrantKind.EARNED)
+        so_far = sum((Fraction(grant.amount) for grant in given), Fraction(0))
+        to_come = sum(map(Fraction, open_earnings(self.maker.tenant).values()), Fraction(0))
+        assert so_far + to_come == sum((request.earned() for request in self.ended), Fraction(0))
 
 
 def _tokens(request: Request) -> tuple[int, int, int]:

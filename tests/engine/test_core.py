@@ -301,6 +301,8 @@ def test_the_device_seconds_of_all_requests_are_the_time_the_device_was_busy(
     assert len(lines) == 30
     assert {line.finish_reason for line in lines} >= {"length", "error:engine_fault"}
     assert sum(line.usage.device_ns for line in lines) == device.now
+    assert all(0 < line.usage.prefill_ns <= line.usage.device_ns for line in lines if line.usage.prompt_tokens)
+    assert any(line.usage.prefill_ns < line.usage.device_ns for line in lines)
 
 
 @pytest.mark.parametrize("tenants", ["a", "abcd"])

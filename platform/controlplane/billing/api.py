@@ -5,6 +5,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from controlplane.api_view import APIView
+from controlplane.billing.costing import money_text
+from controlplane.billing.earnings import earning_body, total_of
 from controlplane.billing.grants import grants_of
 from controlplane.billing.models import Statement
 from controlplane.billing.prices import prices_in_force
@@ -73,4 +75,6 @@ class StatementApi(APIView):
             if statement is None:
                 raise NotFound(f"There is no statement {statement_id}.")
             lines = [line_body(line) for line in statement.lines.order_by("-amount", "id")]
-        return Response({**statement_body(statement), "lines": lines})
+            earnings = list(statement.earnings.order_by("-amount", "id"))
+        more = {"earnings": [earning_body(each) for each in earnings], "earned": money_text(total_of(earnings))}
+        return Response({**statement_body(statement), "lines": lines, **more})

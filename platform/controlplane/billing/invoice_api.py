@@ -1,8 +1,9 @@
 """Invoices over HTTP: a tenant reads its own, an operator books on them what happened since."""
 
+from decimal import Decimal
 from typing import Any, ClassVar, Final
 
-from django.http import HttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
@@ -15,6 +16,7 @@ from controlplane.billing.invoice_pdf import invoice_pdf
 from controlplane.billing.invoice_shapes import (
     FullInvoiceShape,
     InvoiceEntryShape,
+    InvoiceLineShape,
     InvoiceShape,
     ProfileShape,
     entry_body,
@@ -26,6 +28,7 @@ from controlplane.billing.invoices import invoice_named, invoices_of, number_tex
 from controlplane.billing.models import EntryKind
 from controlplane.billing.operator_api import OperatorView, checked, tenant_named
 from controlplane.billing.profiles import ProfileChanges, change_profile, profile_of
+from controlplane.csv_export import csv_lines, csv_response
 from controlplane.rest import PAGE_PARAMETERS, Allowed, ErrorBody, caller, keyset_page, page_of, tenant_of
 from tenants.models import Tenant
 from tenants.scope import tenant_scope
@@ -64,6 +67,23 @@ class InvoicePdfApi(APIView):
     def get(self, request: Request, invoice_id: str) -> HttpResponse:
         """The same invoice is the same file, byte for byte."""
         return _pdf(tenant_of(request), invoice_id)
+
+
+class InvoiceCsvApi(APIView):
+    permission_classes = (Allowed,)
+    action_needed = "billing:read"
+
+    @extend_schema(
+        operation_id="invoices_csv", responses={(200, "text/csv"): OpenApiTypes.STR, 404: ErrorBody}
+    )
+    def get(self, request: Request, invoice_id: str) -> StreamingHttpResponse:
+        """The lines, which add up to the subtotal."""
+        tenant = tenant_of(request)
+        with tenant_scope(tenant.id):
+            invoice = invoice_named(tenant, invoice_id)
+        lines = [{**line, **{name: Decimal(line[name]) for name in ("exact", "amount")}} for line in invoice.lines]
+        name = number_text("invoice", invoice.number)
+        return csv_response(f"{name}.csv", csv_lines(tuple(InvoiceLineShape().fields), lines))
 
 
 class BillingProfileApi(APIView):

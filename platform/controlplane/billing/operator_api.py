@@ -50,6 +50,10 @@ def checked(serializer: serializers.Serializer[Any]) -> dict[str, Any]:
     return found
 
 
+def rates_of(found: dict[str, Any]) -> Rates:
+    return Rates(**{name: found[name] for name in _RATES if name in found})
+
+
 class OperatorPricesApi(OperatorView):
     class Input(serializers.Serializer[Any]):
         """Dollars per million tokens: $2.50 is 2.5. tenant_id and adapter_id narrow the price down.
@@ -89,7 +93,7 @@ class OperatorPricesApi(OperatorView):
         found = checked(self.Input(data=request.data))
         price = set_price(
             base_model=found["base_model"],
-            rates=Rates(**{name: found[name] for name in _RATES if name in found}),
+            rates=rates_of(found),
             tenant=tenant_named(found["tenant_id"]) if found.get("tenant_id") else None,
             adapter_id=found.get("adapter_id"),
             effective_from=found.get("effective_from"),
@@ -103,7 +107,7 @@ class GrantsApi(OperatorView):
         """kind: promo (a present) or paid (bought in advance). reference: the same one again gives nothing more."""
 
         amount = serializers.DecimalField(max_digits=16, decimal_places=6, min_value=0, max_value=MAX_GRANT)
-        kind = serializers.ChoiceField(GrantKind.choices, default=GrantKind.PROMO)
+        kind = serializers.ChoiceField((GrantKind.PROMO, GrantKind.PAID), default=GrantKind.PROMO)
         reference = serializers.CharField(max_length=100, required=False)
         expires_at = serializers.DateTimeField(required=False, allow_null=True)
 

@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
 from controlplane.billing.models import PaymentKind
 from controlplane.billing.operator_api import checked
 from controlplane.billing.payment_booking import take_notice

@@ -3,10 +3,11 @@
 import json
 import logging
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Final
 
 from controlplane.billing.ledger import CREDITED, posted, posting
-from controlplane.billing.pricing import PinnedPrice, amount_of
+from controlplane.billing.pricing import PinnedMarkup, PinnedPrice, amount_of, markup_of
 from controlplane.billing.rates import rates
 from controlplane.errors import Unavailable
 from tenants.sql import Parts, Plan, Query, Row
@@ -15,23 +16,30 @@ __all__ = ["PinnedPrice", "amount_of", "open_discrepancy", "price_by_id", "price
 log = logging.getLogger(__name__)
 
 _RATES = rates(adapter="%(adapter)s::text", batch="%(batch)s::boolean")
+_PINNED = f"price.id, {_RATES}, markup.id AS markup_id, markup.per_million AS markup, markup.earned"
 _PRICE_FOR = f"""
-SELECT id, {_RATES} FROM billing_price price
-WHERE base_model = %(base_model)s
-  AND (tenant_id IS NULL OR tenant_id = %(tenant)s) AND (adapter_id IS NULL OR adapter_id = %(adapter)s)
-  AND effective_from <= now() AND (effective_to IS NULL OR effective_to > now())
-ORDER BY adapter_id IS NULL, tenant_id IS NULL LIMIT 1
+SELECT {_PINNED} FROM billing_price price
+LEFT JOIN billing_askedmarkup markup ON markup.adapter_id = %(adapter)s AND markup.grantee_id = %(tenant)s
+  AND markup.effective_from <= now() AND (markup.effective_to IS NULL OR markup.effective_to > now())
+WHERE price.base_model = %(base_model)s
+  AND (price.tenant_id IS NULL OR price.tenant_id = %(tenant)s)
+  AND (price.adapter_id IS NULL OR price.adapter_id = %(adapter)s)
+  AND price.effective_from <= now() AND (price.effective_to IS NULL OR price.effective_to > now())
+ORDER BY price.adapter_id IS NULL, price.tenant_id IS NULL LIMIT 1
 """  # noqa: S608  # constants only
-_PRICE_BY_ID = f"SELECT id, {_RATES} FROM billing_price price WHERE id = %(id)s"  # noqa: S608
+_PRICE_BY_ID = f"""
+SELECT {_PINNED} FROM billing_price price LEFT JOIN billing_askedmarkup markup ON markup.id = %(markup)s::text
+WHERE price.id = %(id)s
+"""  # noqa: S608  # constants only
 _RECORD = f"""event AS (
     INSERT INTO billing_usageevent (
         request_id, tenant_id, key_id, adapter_id, adapter_version_id, model, base_model, price_id, prompt_tokens,
-        cached_tokens, completion_tokens, device_ns, amount, finish_reason, started_at, first_at, finished_at, late,
-        engine_position, is_batch)
+        cached_tokens, completion_tokens, device_ns, prefill_ns, amount, markup_id, markup_amount, earned_amount,
+        finish_reason, started_at, first_at, finished_at, late, engine_position, is_batch)
     VALUES (%(request_id)s, %(tenant_id)s, %(key_id)s, %(adapter_id)s, %(adapter_version_id)s, %(model)s,
         %(base_model)s, %(price_id)s, %(prompt_tokens)s, %(cached_tokens)s, %(completion_tokens)s, %(device_ns)s,
-        %(amount)s, %(finish_reason)s, %(started_at)s, %(first_at)s, %(finished_at)s, %(late)s, %(engine_position)s,
-        %(is_batch)s)
+        %(prefill_ns)s, %(amount)s, %(markup_id)s, %(markup_amount)s, %(earned_amount)s, %(finish_reason)s,
+        %(started_at)s, %(first_at)s, %(finished_at)s, %(late)s, %(engine_position)s, %(is_batch)s)
     ON CONFLICT (request_id) DO NOTHING RETURNING id
 ), {posting("EXISTS (SELECT FROM event)")} SELECT id FROM event
 """  # noqa: S608
@@ -39,7 +47,7 @@ _RECORD_ENDING = _RECORD.replace("%(late)s", "coalesce((SELECT late FROM settled
 # What two deliveries of one event must agree on. Clocks and reasons may differ between the door and the journal.
 _IDENTITY: Final = (
     "tenant_id", "key_id", "adapter_version_id", "price_id", "prompt_tokens", "cached_tokens", "completion_tokens",
-    "device_ns", "is_batch",
+    "device_ns", "prefill_ns", "is_batch", "markup_id",
 )  # fmt: skip
 _FIND_EVENT = f"SELECT {', '.join(_IDENTITY)} FROM billing_usageevent WHERE request_id = %(request_id)s"  # noqa: S608
 _OPEN_DISCREPANCY = """
@@ -50,7 +58,7 @@ ON CONFLICT (kind, request_id) WHERE resolved_at IS NULL DO NOTHING RETURNING id
 
 def price_for(*, tenant_id: str, base_model: str, adapter_id: str | None, is_batch: bool = False) -> Plan[PinnedPrice]:
     """The most specific price in force now, by the database's clock: adapter and tenant, adapter, tenant, base model.
-    With an adapter's surcharge and a batch's discount in its rates.
+    With an adapter's surcharge and a batch's discount in its rates, and what the adapter's owner asks on top.
 
     Raises Unavailable (code `price_missing`): what has no price is not served.
     """
@@ -64,17 +72,21 @@ def price_for(*, tenant_id: str, base_model: str, adapter_id: str | None, is_bat
     return _price(rows[0])
 
 
-def price_by_id(price_id: str, *, adapter_id: str | None = None, is_batch: bool = False) -> Plan[PinnedPrice]:
+def price_by_id(
+    price_id: str, *, adapter_id: str | None = None, is_batch: bool = False, markup_id: str | None = None
+) -> Plan[PinnedPrice]:
     """A price that was pinned before, for the same kind of request. KeyError for an id that never was one: prices are
     never deleted."""
-    rows = yield Query(_PRICE_BY_ID, {"id": price_id, "adapter": adapter_id, "batch": is_batch})
+    named = {"id": price_id, "adapter": adapter_id, "batch": is_batch, "markup": markup_id}
+    rows = yield Query(_PRICE_BY_ID, named)
     if not rows:
         raise KeyError(price_id)
     return _price(rows[0])
 
 
 def _price(row: Row) -> PinnedPrice:
-    return PinnedPrice(row["id"], row["input"], row["cached_input"], row["output"])
+    markup = PinnedMarkup(row["markup_id"], row["markup"], row["earned"]) if row["markup_id"] else None
+    return PinnedPrice(row["id"], row["input"], row["cached_input"], row["output"], markup)
 
 
 def record_usage(
@@ -95,6 +107,8 @@ def record_usage(
     started_at: datetime,
     finished_at: datetime,
     first_at: datetime | None = None,
+    prefill_ns: int = 0,
+    markup_id: str | None = None,
     engine_position: int | None = None,
     late: bool = False,
     is_batch: bool = False,
@@ -103,7 +117,7 @@ def record_usage(
 ) -> Plan[bool]:
     """Book one request: its usage event and its ledger transaction, together. True if this call booked it.
 
-    price: that of `price_id`, where it is at hand. ending: what ends the request's hold, to be done in the same
+    price: that of `price_id` and `markup_id`, where it is at hand. ending: what ends the request's hold, to be done in the same
     statement, whether or not this call books; its part `settled(late)` says whether that was late.
 
     False where the request id is booked already. The same usage again is a success without effect; other usage under
@@ -111,11 +125,12 @@ def record_usage(
     """
     event: dict[str, Any] = dict(locals())
     del event["price"], event["ending"]
-    price = price or (yield from price_by_id(price_id, adapter_id=adapter_id, is_batch=is_batch))
+    price = price or (yield from price_by_id(price_id, adapter_id=adapter_id, is_batch=is_batch, markup_id=markup_id))
     amount = amount_of(price, prompt=prompt_tokens, cached=cached_tokens, completion=completion_tokens)
-    entries = {"receivable": amount, "revenue": CREDITED * amount}
-    event |= {"amount": amount} | posted(
-        transaction_id=f"usage:{request_id}", tenant_id=tenant_id, kind="usage", entries=entries
+    asked, earned = markup_of(price, tokens=prompt_tokens + completion_tokens)
+    event["markup_id"] = price.markup.id if price.markup else None
+    event |= {"amount": amount, "markup_amount": asked, "earned_amount": earned} | posted(
+        transaction_id=f"usage:{request_id}", tenant_id=tenant_id, kind="usage", entries=_entries(amount, earned)
     )
     if ending:
         booked = yield Query(f"WITH {ending.sql}, {_RECORD_ENDING}", ending.params | event)
@@ -124,6 +139,12 @@ def record_usage(
     if not booked:
         yield from _compare(event)
     return bool(booked)
+
+
+def _entries(amount: Decimal, earned: Decimal) -> dict[str, Decimal]:
+    """What the owner of a shared adapter earned is owed to it, and not the platform's revenue."""
+    owed = {"royalties": CREDITED * earned} if earned else {}
+    return {"receivable": amount, "revenue": CREDITED * (amount - earned), **owed}
 
 
 def _compare(event: dict[str, Any]) -> Plan[None]:

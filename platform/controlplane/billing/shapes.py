@@ -88,8 +88,8 @@ class GrantShape(serializers.Serializer[Any]):
 
 
 class LineShape(serializers.Serializer[Any]):
-    """kind: usage; late (ended in an earlier period, booked after its close); allowance, tiers, minimum (what the
-    agreement takes off or adds)."""
+    """kind: usage; late (ended in an earlier period, booked after its close); markup (what the owner of a shared adapter
+    asks on top); allowance, tiers, minimum (what the agreement takes off or adds)."""
 
     kind = serializers.ChoiceField(LineKind.choices)
     adapter_id = serializers.CharField(allow_null=True)
@@ -117,8 +117,26 @@ class StatementShape(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
+class EarningShape(serializers.Serializer[Any]):
+    """What another tenant's use of a shared adapter earned; it became credit."""
+
+    adapter_id = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]  # DRF takes it off the class
+    grantee = serializers.CharField()
+    requests = serializers.IntegerField()
+    tokens = serializers.IntegerField()
+    amount = serializers.CharField()
+
+    class Meta:
+        ref_name = "StatementEarning"
+
+
 class StatementWithLinesShape(StatementShape):
+    """earned: the sum of earnings."""
+
     lines = LineShape(many=True)
+    earnings = EarningShape(many=True)
+    earned = serializers.CharField()
 
 
 class DiscrepancyShape(serializers.Serializer[Any]):

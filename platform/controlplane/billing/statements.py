@@ -5,11 +5,13 @@ from typing import Final
 
 from django.db import transaction
 
-from controlplane.billing.agreements import adjustments, agreement_before, terms_of
+from controlplane.billing.agreements import Adjustment, adjustments, agreement_before, terms_of
+from controlplane.billing.costing import money_text
 from controlplane.billing.credit import lock_closing, use_credit
+from controlplane.billing.earnings import credit_earnings
 from controlplane.billing.invoices import issue_invoice
 from controlplane.billing.ledger import CREDITED, post
-from controlplane.billing.models import Statement, StatementLine, new_statement_id
+from controlplane.billing.models import LineKind, Statement, StatementEarning, StatementLine, new_statement_id
 from controlplane.billing.pricing import PinnedPrice
 from controlplane.billing.profiles import calendar_of, profile_of
 from controlplane.billing.rounding import NOTHING
@@ -32,10 +34,17 @@ _LINES: Final = """
 SELECT CASE WHEN finished_at < %(start)s THEN 'late' ELSE 'usage' END AS kind, adapter_id, is_batch,
     max(CASE WHEN adapter_id IS NULL THEN base_model ELSE split_part(model, '@', 1) END) AS label, price_id,
     count(*) AS requests, sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
-    sum(completion_tokens) AS completion_tokens, sum(amount) AS amount
+    sum(completion_tokens) AS completion_tokens, sum(amount - markup_amount) AS amount
 FROM billing_statementevent marked JOIN billing_usageevent event ON event.id = marked.event_id
 WHERE marked.statement_id = %(id)s GROUP BY 1, adapter_id, is_batch, price_id
 ORDER BY 1 DESC, amount DESC, price_id, adapter_id, is_batch
+"""
+_MARKUPS: Final = """
+SELECT event.adapter_id, max(split_part(model, '@', 1)) AS label, max(markup.per_million) AS per_million,
+    sum(prompt_tokens + completion_tokens) AS tokens, sum(markup_amount) AS amount
+FROM billing_statementevent marked JOIN billing_usageevent event ON event.id = marked.event_id
+JOIN billing_markup markup ON markup.id = event.markup_id
+WHERE marked.statement_id = %(id)s GROUP BY event.adapter_id, markup.id ORDER BY amount DESC, markup.id
 """
 
 
@@ -78,6 +87,7 @@ def _check_until(until: datetime, start: datetime, now: datetime) -> None:
 
 def _freeze(tenant: Tenant, start: datetime, until: datetime, actor: str) -> Statement:
     statement_id = new_statement_id()
+    earnings = credit_earnings(tenant=tenant, statement_id=statement_id, until=until, actor=actor)
     lines = run_sync(_all_lines(tenant, statement_id, start, until))
     total = sum((line.amount for line in lines), NOTHING)
     used = run_sync(use_credit(tenant=tenant, statement_id=statement_id, total=total, until=until))
@@ -86,16 +96,19 @@ def _freeze(tenant: Tenant, start: datetime, until: datetime, actor: str) -> Sta
         due=total - used, created_by=actor,
     )  # fmt: skip
     StatementLine.objects.bulk_create(lines)
+    StatementEarning.objects.bulk_create(earnings)
     if total:
         issue_invoice(tenant=tenant, statement=statement, lines=lines)
     return statement
 
 
 def _all_lines(tenant: Tenant, statement_id: str, start: datetime, until: datetime) -> Plan[list[StatementLine]]:
-    """Usage, then what the tenant's agreement makes of it, which is booked."""
+    """Usage, what owners of shared adapters asked on top, and what the tenant's agreement makes of the usage, which is
+    booked. Agreements are with the platform: they do not count mark-ups."""
     named = {"id": statement_id, "tenant": tenant.id, "start": start, "until": until}
     yield Query(_MARK, named)
     rows = yield Query(_LINES, named)
+    markups = yield Query(_MARKUPS, named)
     used: list[Used] = []
     for row in rows:
         price = yield from price_by_id(row["price_id"], adapter_id=row["adapter_id"], is_batch=row["is_batch"])
@@ -109,13 +122,22 @@ def _all_lines(tenant: Tenant, statement_id: str, start: datetime, until: dateti
         entries = {"receivable": change, "revenue": CREDITED * change}
         booked = f"adjustment:{statement_id}"
         yield from post(transaction_id=booked, tenant_id=tenant.id, kind="adjustment", entries=entries)
-    return [_line(statement_id, row) for row in rows] + [each.line(statement_id) for each in changes]
+    lines = [_line(statement_id, row) for row in rows] + [_markup_line(statement_id, row) for row in markups]
+    return lines + [each.line(statement_id) for each in changes]
 
 
 def _line(statement_id: str, row: Row) -> StatementLine:
     label = f"{row['label']} (batch)" if row["is_batch"] else row["label"]
     kept = {name: value for name, value in row.items() if name not in ("is_batch", "label")}
     return StatementLine(statement_id=statement_id, label=label, **kept)
+
+
+def _markup_line(statement_id: str, row: Row) -> StatementLine:
+    asked = money_text(row["per_million"])
+    label = f"{row['label']}: its owner's mark-up, {row['tokens']:,} tokens at ${asked} per million"
+    line = Adjustment(LineKind.MARKUP, label[:200], row["amount"]).line(statement_id)
+    line.adapter_id = row["adapter_id"]
+    return line
 
 
 def _used(row: Row, price: PinnedPrice) -> list[Used]:

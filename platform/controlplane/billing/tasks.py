@@ -1,8 +1,10 @@
 """Celery: what money does by itself (settings.CELERY_BEAT_SCHEDULE)."""
 
 from controlplane.billing.alert_mail import mail_alerts as mail
+from controlplane.billing.anomaly import find_unusual_spend as look_at_spend
 from controlplane.billing.closing import close_what_is_over
 from controlplane.billing.credit import expire_credit as expire
+from controlplane.billing.rollup import roll_up as sum_up
 from controlplane.billing.delivery import new_fetcher, send_due
 from controlplane.celery import app
 
@@ -25,3 +27,13 @@ def mail_alerts() -> None:
 @app.task(name="billing.send_webhooks")  # type: ignore[untyped-decorator]  # celery has no types
 def send_webhooks() -> None:
     send_due(new_fetcher())
+
+
+@app.task(name="billing.find_unusual_spend")  # type: ignore[untyped-decorator]  # celery has no types
+def find_unusual_spend() -> None:
+    look_at_spend()
+
+
+@app.task(name="billing.roll_up")  # type: ignore[untyped-decorator]  # celery has no types
+def roll_up() -> None:
+    sum_up()

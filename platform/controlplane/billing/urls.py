@@ -1,6 +1,17 @@
 from django.urls import path
 
-from controlplane.billing import agreement_api, api, events_api, invoice_api, operator_api, usage_api, webhook_api
+from controlplane.billing import (
+    agreement_api,
+    api,
+    events_api,
+    invoice_api,
+    margin_api,
+    operator_api,
+    payment_api,
+    preview_api,
+    usage_api,
+    webhook_api,
+)
 
 urlpatterns = [
     path("usage", usage_api.UsageApi.as_view()),
@@ -16,7 +27,11 @@ urlpatterns = [
     path("grants", api.CreditApi.as_view()),
     path("invoices", invoice_api.InvoicesApi.as_view()),
     path("invoices/<str:invoice_id>", invoice_api.InvoiceApi.as_view()),
+    path("invoices/<str:invoice_id>/csv", invoice_api.InvoiceCsvApi.as_view()),
     path("invoices/<str:invoice_id>/pdf", invoice_api.InvoicePdfApi.as_view()),
+    path("payments", payment_api.PaymentsApi.as_view()),
+    path("payments/options", payment_api.PaymentOptionsApi.as_view()),
+    path("stripe/notices", payment_api.StripeNoticesApi.as_view()),
     path("billing-profile", invoice_api.BillingProfileApi.as_view()),
     path("agreement", agreement_api.AgreementApi.as_view()),
     path("operator/tenants/<str:tenant_id>/agreements", agreement_api.TenantAgreementsApi.as_view()),
@@ -29,6 +44,9 @@ urlpatterns = [
     path("deliveries/<int:delivery_id>/resend", webhook_api.ResendApi.as_view()),
     path("operator/alerts", webhook_api.OperatorAlertsApi.as_view()),
     path("operator/prices", operator_api.OperatorPricesApi.as_view()),
+    path("operator/prices/preview", preview_api.PricePreviewApi.as_view()),
+    path("operator/margin", margin_api.MarginApi.as_view()),
+    path("operator/margin/export", margin_api.MarginExportApi.as_view()),
     path("operator/tenants/<str:tenant_id>/grants", operator_api.GrantsApi.as_view()),
     path("operator/tenants/<str:tenant_id>/close", operator_api.CloseApi.as_view()),
     path("operator/tenants/<str:tenant_id>/billing-profile", invoice_api.TenantBillingApi.as_view()),

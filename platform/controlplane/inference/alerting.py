@@ -1,5 +1,6 @@
 """What deserves an alert, looked up every few seconds: whoever finds it raises it, and it is raised once."""
 
+import json
 from decimal import Decimal
 from typing import Any, Final
 
@@ -32,6 +33,19 @@ SELECT version.tenant_id, version.id, version.number, version.state, adapter.nam
 FROM adapters_adapterversion version JOIN adapters_adapter adapter ON adapter.id = version.adapter_id
 WHERE version.state IN ('ready', 'rejected') AND version.state_at > now() - interval '1 day'
 """
+# Deeds are told from the audit log, which has each once.
+_ROLLED_BACK: Final = """
+SELECT deed.id, deed.tenant_id, deed.details->>'splits' AS splits, adapter.id AS adapter_id, adapter.name
+FROM tenants_auditrow deed JOIN adapters_adapter adapter ON adapter.id = deed.target
+WHERE deed.action = 'alias.roll_back' AND deed.at > now() - interval '1 day'
+"""
+_REVOKED: Final = """
+SELECT deed.id, grantee.id AS tenant_id, owner.slug AS owner, adapter.id AS adapter_id, adapter.name
+FROM tenants_auditrow deed JOIN adapters_adapter adapter ON adapter.id = deed.details->>'adapter'
+JOIN tenants_tenant owner ON owner.id = deed.tenant_id
+JOIN tenants_tenant grantee ON grantee.slug = deed.details->>'tenant'
+WHERE deed.action = 'grant.revoke' AND deed.at > now() - interval '1 day'
+"""
 _DISCREPANCIES: Final = "SELECT id, kind, request_id FROM billing_discrepancy WHERE resolved_at IS NULL"
 _INVOICES: Final = """
 SELECT tenant_id, id, number, total, due_on FROM billing_invoice
@@ -41,7 +55,7 @@ WHERE total > 0 AND created_at > now() - interval '1 day'
 
 def find_alerts() -> int:
     """Raise what is new; returns how much that was."""
-    return sum((_budgets(), _keys(), _versions(), _invoices(), _discrepancies()))
+    return sum((_budgets(), _keys(), _versions(), _rolled_back(), _revoked(), _invoices(), _discrepancies()))
 
 
 def _rows(sql: str, **named: Any) -> list[Row]:
@@ -97,6 +111,31 @@ def _versions() -> int:
             data={"name": f"{row['name']}@{row['number']}", "version_id": row["id"]},
         )
         for row in _rows(_VERSIONS)
+    )  # fmt: skip
+
+
+def _rolled_back() -> int:
+    return sum(
+        raise_alert(
+            tenant_id=row["tenant_id"], kind=AlertKind.ADAPTER_ROLLED_BACK, subject=row["adapter_id"],
+            occasion=str(row["id"]),
+            data={
+                "name": row["name"], "adapter_id": row["adapter_id"],
+                "versions": ", ".join(f"@{number}" for number in sorted(json.loads(row["splits"]), key=int)),
+            },
+        )
+        for row in _rows(_ROLLED_BACK)
+    )  # fmt: skip
+
+
+def _revoked() -> int:
+    """Told to whom it was shared with: its requests find no such model from now on."""
+    return sum(
+        raise_alert(
+            tenant_id=row["tenant_id"], kind=AlertKind.ADAPTER_REVOKED, subject=row["adapter_id"],
+            occasion=str(row["id"]), data={"name": f"{row['owner']}/{row['name']}", "adapter_id": row["adapter_id"]},
+        )
+        for row in _rows(_REVOKED)
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ import msgspec
 from django.db import DatabaseError, OperationalError, connection, transaction
 from django.utils import timezone
 
+from controlplane.billing.devices import engine_seen
 from controlplane.billing.models import EngineRecord, UsageEvent
 from controlplane.billing.services import open_discrepancy
 from controlplane.events import publish
@@ -29,6 +30,7 @@ def ingest_journal(engine: EngineCalls, *, page_limit: int = 500) -> int:
     A page's effects and the cursor move in one transaction; only then does the engine hear that it may forget."""
     taken = 0
     engine_id = engine.describe().engine_id
+    run_sync(engine_seen(engine_id), tenant=ALL_TENANTS)
     while True:
         after = _position(engine_id)
         page = engine.read_journal(after, page_limit)

@@ -32,7 +32,8 @@ class Account:
         """What is kept with the hold, so that the journal alone can settle it; `account_of_hold` reads it."""
         kept = asdict(self)
         del kept["tenant_id"], kept["key_id"], kept["price"]
-        return {**kept, "price_id": self.price.id}
+        markup = self.price.markup
+        return {**kept, "price_id": self.price.id, "markup_id": markup.id if markup else None}
 
     def amount(self, usage: Usage) -> Decimal:
         return amount_of(
@@ -71,7 +72,7 @@ def account_of_hold(tenant_id: str, key_id: str, context: dict[str, Any]) -> Pla
     """Raises KeyError or TypeError for a context that the door did not write."""
     kept = dict(context)
     kind = {"adapter_id": kept["adapter_id"], "is_batch": kept.get("is_batch", False)}
-    price = yield from price_by_id(kept.pop("price_id"), **kind)
+    price = yield from price_by_id(kept.pop("price_id"), markup_id=kept.pop("markup_id", None), **kind)
     return Account(tenant_id=tenant_id, key_id=key_id, price=price, **kept)
 
 
@@ -98,6 +99,7 @@ def settle_request(account: Account, ended: Ended) -> Plan[bool]:
             cached_tokens=usage.cached_tokens,
             completion_tokens=usage.completion_tokens,
             device_ns=usage.device_ns,
+            prefill_ns=usage.prefill_ns,
             finish_reason=ended.finish_reason,
             started_at=ended.started_at,
             finished_at=ended.finished_at,
@@ -118,5 +120,6 @@ def total_of(ends: list[tuple[Account, Usage]]) -> tuple[Usage, Decimal]:
         sum(usage.cached_tokens for usage in usages),
         sum(usage.completion_tokens for usage in usages),
         sum(usage.device_ns for usage in usages),
+        sum(usage.prefill_ns for usage in usages),
     )
     return total, sum((account.amount(usage) for account, usage in ends), Decimal(0))

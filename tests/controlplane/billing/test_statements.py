@@ -141,7 +141,7 @@ def test_a_present_and_a_payment_come_from_different_accounts(acme: Customer) ->
     for kind in GrantKind:
         grant_credit(tenant=acme.tenant, amount=D(3), kind=kind, actor="usr")
     debits = LedgerEntry.objects.filter(amount__gt=0).values_list("account__kind", "amount")
-    assert sorted(debits) == [("cash", 3), ("promo", 3)]
+    assert sorted(debits) == [("cash", 3), ("promo", 3), ("royalties", 3)]
 
 
 def test_the_same_reference_gives_nothing_more(acme: Customer) -> None:

@@ -6,9 +6,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from controlplane.adapters.models import Adapter
 from controlplane.billing.models import Alert, Discrepancy
 from controlplane.inference.alerting import find_alerts
 from controlplane.quotas.models import Quota
+from tenants.audit import record_audit
 from tenants.key_services import issue_key
 from tenants.models import ApiKey
 from tests.controlplane.money import Customer, D, another_key, customer_named, everything, side_by_side
@@ -86,3 +88,21 @@ def test_a_discrepancy_is_the_operators(acme: Customer) -> None:
     assert [find_alerts(), find_alerts()] == [1, 0]
     found = everything(Alert).get()
     assert (found.tenant_id, found.data["request_id"]) == (None, "req_1")
+
+
+def test_a_name_that_was_rolled_back_and_a_grant_that_ended(acme: Customer) -> None:
+    """Told from the audit log: each deed once, a second of the same kind again, and old ones never."""
+    globex = customer_named("globex")
+    adapter = Adapter.objects.create(tenant=acme.tenant, name="bot", base_model="base")
+    moved = {"tenant": acme.tenant, "actor": "usr", "action": "alias.roll_back", "target": adapter.id}
+    record_audit(**moved, details={"splits": {"10": 1, "9": 3}})
+    ended = {"adapter": adapter.id, "tenant": "globex"}
+    record_audit(tenant=acme.tenant, actor="usr", action="grant.revoke", target="agr_1", details=ended)
+    record_audit(tenant=acme.tenant, actor="usr", action="alias.set", target=adapter.id)
+    assert [find_alerts(), find_alerts()] == [2, 0]
+    back = everything(Alert).get(kind="adapter.rolled_back")
+    assert (back.tenant_id, back.data["name"], back.data["versions"]) == (acme.tenant.id, "bot", "@9, @10")
+    revoked = everything(Alert).get(kind="adapter.revoked")
+    assert (revoked.tenant_id, revoked.data["name"]) == (globex.tenant.id, "acme/bot")
+    record_audit(**moved, details={"splits": {"9": 1}})
+    assert find_alerts() == 1
