@@ -45,6 +45,21 @@ function Barred({ name, why }: { name: string; why: NonNullable<Membership["barr
       </EmptyState>
     );
   }
+  if (why === "single_sign_on_needed") {
+    return (
+      <EmptyState
+        icon={IconShieldLock}
+        title={`${name} asks its members to come in through the company`}
+        action={
+          <Button component={Link} to="/security">
+            Connect your account
+          </Button>
+        }
+      >
+        Connect it once, then sign out, and sign in with your company.
+      </EmptyState>
+    );
+  }
   return (
     <EmptyState
       icon={IconShieldLock}
