@@ -7,9 +7,9 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from controlplane.adapters.models import AdapterGrant
+from controlplane.api_view import APIView
 from controlplane.billing.costing import money_text
 from controlplane.billing.earnings import open_earnings
 from controlplane.billing.markups import markups_in_force, set_markup
