@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 KVType = Literal["fp32", "bf16", "fp8"]
+WeightType = Literal["bf16", "fp8", "int8"]
 Speculate = Literal["off", "lookup", "draft"]
 
 
@@ -12,8 +13,9 @@ Speculate = Literal["off", "lookup", "draft"]
 class EngineConfig:
     """model: a Hugging Face folder (config.json, tokenizer.json, *.safetensors). home: where the journal lives.
 
-    exact: fp32 weights, the mode oracles compare in; otherwise bf16. kv: what keys and values are kept in; None = fp32
-    in exact mode, else fp8.
+    exact: fp32 weights, the mode oracles compare in. weights: what the base model's linears are kept in otherwise; in
+    one byte each also their activations are multiplied in one, while adapters are fed 16 bits. kv: what keys and values
+    are kept in; None = fp32 in exact mode, else fp8.
     kv_pool_tokens: capacity of the page pool; 0 = what a CUDA device has room for beside the rest.
     step_tokens: token budget of one step (chunked prefill).
     adapter_host_bytes: host memory for adapters behind the slots. adapter_disk_bytes: disk below `home`, for those that
@@ -26,6 +28,7 @@ class EngineConfig:
     url: str
     device: str = "cpu"
     exact: bool = False
+    weights: WeightType = "bf16"
     kv: KVType | None = None
     page_size: int = 16
     kv_pool_tokens: int = 65_536
@@ -62,6 +65,9 @@ class EngineConfig:
             value: int = getattr(self, name)
             if value < 1 and (value, name, self.device) != (0, "kv_pool_tokens", "cuda"):
                 raise ValueError(f"{name} is {value}: it must be at least 1")
+        if self.weights != "bf16" and (self.exact or self.device != "cuda"):
+            why = "exact keeps them in fp32" if self.exact else f"device {self.device} has no kernel for them"
+            raise ValueError(f"weights is {self.weights} and {why}: use bf16")
         if self.draft_model is not None and not self.kv_pool_tokens:
             raise ValueError("kv_pool_tokens is 0 and there is a draft model, whose pages need room too: give a number")
         if self.step_tokens <= self.max_running:

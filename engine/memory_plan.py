@@ -45,7 +45,7 @@ def plan_pages(use: MemoryUse, *, page_size: int, bytes_per_token: int, least_to
         raise MemoryPlanError(
             f"{arithmetic(use)} leaves {shown_bytes(max(use.left, 0))} for keys and values, and {least_tokens} tokens "
             f"of {bytes_per_token} B take {shown_bytes(need)}: use fewer --adapter-slots, a lower --max-rank, smaller "
-            "--step-tokens, --kv fp8, or a larger device"
+            "--step-tokens, --weights fp8 or int8, --kv fp8, or a larger device"
         )
     return pages
 

@@ -20,7 +20,7 @@ from kernels.segments import Segments
 
 
 @triton.jit
-def _chunk_rows(
+def chunk_rows(
     order: tl.tensor, starts: tl.tensor, lengths: tl.tensor, chunk: tl.tensor, CHUNK: tl.constexpr
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
     at = tl.arange(0, CHUNK)
@@ -34,7 +34,7 @@ def lora_shrink_kernel(
     x: tl.tensor, h: tl.tensor, order: tl.tensor, slots: tl.tensor, starts: tl.tensor, lengths: tl.tensor,
     pointers: tl.tensor, ranks: tl.tensor, x_stride: int, in_features: int, h_stride: int,
     SLICES: tl.constexpr, SPLITS: tl.constexpr, CHUNK: tl.constexpr, RANK_TILE: tl.constexpr, IN_TILE: tl.constexpr,
-    UPCAST: tl.constexpr,
+    ALIGNED: tl.constexpr, UPCAST: tl.constexpr,
 ) -> None:  # fmt: skip
     """Grid (chunks, slices, rank tiles of the largest rank x SPLITS).
 
@@ -50,7 +50,9 @@ def lora_shrink_kernel(
     if first >= rank:
         return
     a = tl.load(pointers + entry.to(tl.int64) * 4).to(tl.pointer_type(x.dtype.element_ty))
-    place, row, inside = _chunk_rows(order, starts, lengths, chunk, CHUNK)
+    if ALIGNED:  # a pointer out of memory tells the compiler nothing: without this it loads 2 bytes at a time
+        a = tl.multiple_of(a, 16)
+    place, row, inside = chunk_rows(order, starts, lengths, chunk, CHUNK)
     r, k = first + tl.arange(0, RANK_TILE), tl.arange(0, IN_TILE)
     total = tl.zeros((CHUNK, RANK_TILE), dtype=tl.float32)
     for start in range(split * IN_TILE, in_features, SPLITS * IN_TILE):
@@ -75,7 +77,7 @@ def lora_expand_kernel(
     y: tl.tensor, h: tl.tensor, order: tl.tensor, slots: tl.tensor, starts: tl.tensor, lengths: tl.tensor,
     pointers: tl.tensor, ranks: tl.tensor, scalings: tl.tensor, out_offsets: tl.tensor, y_stride: int, h_stride: int,
     SLICES: tl.constexpr, SPLITS: tl.constexpr, CHUNK: tl.constexpr, RANK_TILE: tl.constexpr, OUT_TILE: tl.constexpr,
-    UPCAST: tl.constexpr,
+    ALIGNED: tl.constexpr, UPCAST: tl.constexpr,
 ) -> None:  # fmt: skip
     """Grid (chunks, slices, output tiles of the widest slice). Adds to y [tokens, y_stride], rounding once."""
     chunk, piece, tile = tl.program_id(0), tl.program_id(1), tl.program_id(2)
@@ -85,12 +87,16 @@ def lora_expand_kernel(
     rank = tl.load(ranks + entry)
     column = tl.load(out_offsets + piece)
     out = tl.load(out_offsets + piece + 1) - column
+    if ALIGNED:
+        column, out = tl.multiple_of(column, 16), tl.multiple_of(out, 16)
     first = tile * OUT_TILE
     if (rank == 0) | (first >= out):
         return
     kind = y.dtype.element_ty
     b = tl.load(pointers + entry.to(tl.int64) * 4 + 1).to(tl.pointer_type(kind))
-    place, row, inside = _chunk_rows(order, starts, lengths, chunk, CHUNK)
+    if ALIGNED:
+        b = tl.multiple_of(b, 16)
+    place, row, inside = chunk_rows(order, starts, lengths, chunk, CHUNK)
     n, r = first + tl.arange(0, OUT_TILE), tl.arange(0, RANK_TILE)
     total = tl.zeros((CHUNK, OUT_TILE), dtype=tl.float32)
     for start in range(0, rank, RANK_TILE):
@@ -155,6 +161,7 @@ def add_lora(
         "SPLITS": tiles.splits,
         "CHUNK": rows_of_chunk(segments.longest),
         "RANK_TILE": tiles.rank,
+        "ALIGNED": table.is_aligned,
         "UPCAST": upcast,
         "num_warps": tiles.warps,
         "num_stages": tiles.stages,

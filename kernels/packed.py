@@ -1,9 +1,11 @@
-"""A weight matrix in the order in which the CPU's bf16 kernel reads it, and the way back to rows."""
+"""A weight matrix in the order in which the CPU's bf16 kernel reads it, and the way back to rows from any form."""
 
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+
+from kernels.quantised import Quantised
 
 BLOCK = 48  # as native/linear.h has it
 
@@ -34,19 +36,19 @@ class Packed:
         return whole[first - begin * BLOCK :][:count, : self.inside].contiguous()
 
 
-Weight = Tensor | Packed
+Weight = Tensor | Packed | Quantised
 
 
 def rows_of(weight: Weight, numbers: Tensor) -> Tensor:
-    return weight.rows(numbers) if isinstance(weight, Packed) else weight[numbers]
+    return weight[numbers] if isinstance(weight, Tensor) else weight.rows(numbers)
 
 
 def part_of(weight: Weight, first: int, count: int) -> Tensor:
-    return weight.part(first, count) if isinstance(weight, Packed) else weight[first : first + count]
+    return weight[first : first + count] if isinstance(weight, Tensor) else weight.part(first, count)
 
 
 def plain(weight: Weight) -> Tensor:
-    return weight.part(0, weight.out) if isinstance(weight, Packed) else weight
+    return weight if isinstance(weight, Tensor) else weight.part(0, weight.shape[0])
 
 
 def empty_blocks(out: int, inside: int, memory: Tensor) -> Tensor:

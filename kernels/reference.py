@@ -1,13 +1,16 @@
 """The specification: every op in plain float32 PyTorch, written to be read. Nothing here is meant to be fast."""
 
 import math
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
+from kernels.embedding_table import EmbeddingUpdate
 from kernels.paging import E3M4_MAX, Activation, AttentionRule, PagedBatch, PageStore
 
 GELU = (2 / math.pi) ** 0.5
+LARGEST_CODE = {torch.int8: 127.0, torch.float8_e4m3fn: 448.0}
 
 
 def shrink(x: Tensor, a: Tensor) -> Tensor:
@@ -133,3 +136,42 @@ def gate(gate_up: Tensor, activation: Activation) -> Tensor:
     # GELU's tanh form, x (1 + tanh u) / 2, written without its cancellation where the gate is nearly shut.
     opened = left if activation == "silu" else 2 * GELU * (left + 0.044715 * left**3)
     return left * torch.sigmoid(opened) * up
+
+
+def to_codes(x: Tensor, kind: torch.dtype) -> tuple[Tensor, Tensor]:
+    """x: [rows, n] -> codes [rows, n] of `kind` (int8, float8_e4m3fn) and float32 scales [rows], value = code * scale.
+
+    The largest magnitude of a row has the largest code, 127 or 448; rounding is to nearest even. What is not finite
+    makes the scale NaN.
+    """
+    x, largest = x.float(), LARGEST_CODE[kind]
+    scale = x.abs().amax(-1) / largest + (x * 0).sum(-1)
+    scaled = torch.where(scale[:, None] > 0, x / scale[:, None], 0.0).clamp(-largest, largest)
+    return (scaled.round() if kind is torch.int8 else scaled).to(kind), scale
+
+
+def coded_linear(x: Tensor, codes: Tensor, scale: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x: [tokens, in], codes: [out, in] of one byte, scale: float32 [out] -> float32 [tokens, out].
+
+    Each token is coded like the weights, by a scale of its own, so that a matrix unit multiplies codes with codes.
+    """
+    ours, size = to_codes(x, codes.dtype)
+    sums = (ours.double() @ codes.double().T).float()
+    product = sums * size[:, None] * scale
+    return product if bias is None else product + bias.float()
+
+
+def embedding(
+    weight: Tensor, tokens: Tensor, slots: Sequence[int | None], updates: Mapping[int, EmbeddingUpdate]
+) -> Tensor:
+    """Each token's row as its slot has it -> float32 [tokens, hidden]. weight: the base's [vocabulary, hidden]."""
+    rows = torch.empty(len(tokens), weight.shape[1])
+    for row, (token, slot) in enumerate(zip(tokens.tolist(), slots, strict=True)):
+        update = None if slot is None else updates.get(slot)
+        if update is None:
+            rows[row] = weight[token].float()
+            continue
+        base = (weight if update.weight is None else update.weight)[token].float()
+        base = base if update.gain is None else base * update.gain
+        rows[row] = base + expand(update.a[token : token + 1].float(), update.b.T, update.scaling)[0]
+    return rows

@@ -1,13 +1,18 @@
 """The ops of a decoder layer in vectorised torch: any device, no compiler. The fallback, and the way onto a GPU."""
 
+from collections.abc import Iterator
+from itertools import groupby
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from kernels import reference
 from kernels.adapter_table import AdapterTable
-from kernels.packed import Weight, plain
+from kernels.embedding_table import EmbeddingTable
+from kernels.packed import Weight, plain, rows_of
 from kernels.paging import Activation, AttentionRule, HeadNorms, PagedBatch, PageStore
+from kernels.quantised import Code, Quantised, quantise
 from kernels.segments import Segments
 
 
@@ -21,8 +26,14 @@ class TorchOps:
         """[out, in] -> the same weight as `linear` reads it fastest. The original is not kept."""
         return weight
 
+    def quantise(self, weight: Tensor, kind: Code) -> Weight:
+        """[out, in] -> codes of one byte, with a scale for each output."""
+        return quantise(weight, kind)
+
     def linear(self, x: Tensor, weight: Weight, bias: Tensor | None = None) -> Tensor:
         """x: [tokens, in], weight: [out, in], bias: [out] -> [tokens, out]."""
+        if isinstance(weight, Quantised):
+            return reference.coded_linear(x, weight.codes, weight.scale, bias).to(x.dtype)
         return functional.linear(x, plain(weight), bias)
 
     def add_norm(
@@ -88,6 +99,29 @@ class TorchOps:
                     base = base if shift is None else base + shift
                     y[rows, first : first + out] = (base + delta).to(y.dtype)
                 first += out
+
+    def embed(self, rows: Tensor, tokens: Tensor, weight: Weight, table: EmbeddingTable, segments: Segments) -> None:
+        """Write rows (float32 [tokens, hidden]) anew where the token's slot has changed the embedding.
+
+        tokens: [tokens]; weight: the base's [vocabulary, hidden].
+        """
+        for slot, places in _places(segments):
+            update = table.updates.get(slot)
+            if update is None:
+                continue
+            ids = tokens[places]
+            base = rows_of(weight if update.weight is None else update.weight, ids).float()
+            base = base if update.gain is None else base * update.gain
+            rows[places] = base + update.scaling * (update.a[ids].float() @ update.b.float())
+
+
+def _places(segments: Segments) -> Iterator[tuple[int, Tensor]]:
+    """Each slot and the rows of its tokens; its chunks follow each other."""
+    starts, lengths = segments.starts.tolist(), segments.lengths.tolist()
+    for slot, chunks in groupby(range(segments.chunks), segments.slots.tolist().__getitem__):
+        numbers = list(chunks)
+        end = starts[numbers[-1]] + lengths[numbers[-1]]
+        yield slot, segments.order[starts[numbers[0]] : end].long()
 
 
 def _put(pages: PageStore, ids: Tensor, at: Tensor, k: Tensor, v: Tensor) -> None:

@@ -32,34 +32,54 @@ class Line:
 
 @dataclass
 class Report:
-    """deadline: of `time.monotonic`; sections and cases behind it are left out, and named."""
+    """deadline: of `time.monotonic`; sections and cases behind it are left out, and named. note: told at once of what a
+    section begins, yields or fails with, should the process not live to its end."""
 
     deadline: float
+    note: Callable[[dict[str, object]], None] = lambda record: None
     lines: list[Line] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
+    is_broken: bool = False
 
     def section(self, name: str, lines: Callable[[], Iterator[Line]]) -> None:
         """What fails ends its section, with its reason kept, and no other."""
         if time.monotonic() > self.deadline:
-            self.left_out.append(name)
+            self._leave_out(name)
             return
+        self.note({"begun": name})
         print(f"\n{name}\n| what | measured | bound | limit | share | goal |\n|---|---|---|---|---|---|", flush=True)
         try:
             for line in lines():
                 print(line, flush=True)
                 self.lines.append(line)
+                self.note({"lines": [_as_dict(line)]})
                 if time.monotonic() > self.deadline:
-                    self.left_out.append(f"the rest of {name}")
+                    self._leave_out(f"the rest of {name}")
                     return
         except Exception as error:  # whatever it is, the next section is worth measuring
             self.failures[name] = f"{type(error).__name__}: {error}"
+            self.note({"failures": {name: self.failures[name]}})
             traceback.print_exc()
             print(f"{name} FAILED: {error}", flush=True)
-        finally:
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
+        self.is_broken = not _is_usable()
 
-    def as_dict(self) -> dict[str, object]:
-        lines = [asdict(line) | {"share": line.share} for line in self.lines]
-        return {"lines": lines, "failures": self.failures, "left_out": self.left_out}
+    def _leave_out(self, name: str) -> None:
+        self.left_out.append(name)
+        self.note({"left_out": [name]})
+
+
+def _as_dict(line: Line) -> dict[str, object]:
+    return asdict(line) | {"share": line.share}
+
+
+def _is_usable() -> bool:
+    """Whether the device still answers: after an illegal access it never does again in this process."""
+    if not torch.cuda.is_available():
+        return True
+    try:
+        torch.cuda.synchronize()
+        torch.cuda.empty_cache()
+    except RuntimeError:
+        return False
+    return True

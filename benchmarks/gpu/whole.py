@@ -9,10 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from benchmarks.gpu.coded import kinds
 from benchmarks.gpu.device import Device
 from benchmarks.gpu.report import Line
 from engine.adapters.bank import LoraBank, LoraWeights
 from engine.cache.kv import KVCache, bytes_per_token
+from engine.config import WeightType
 from engine.memory_plan import MemoryUse, plan_pages
 from engine.models.decoder import Decoder
 from engine.models.families import read_plan
@@ -59,7 +61,7 @@ class RandomWeights:
 class Machine:
     """slots: adapters of mixed ranks on every linear."""
 
-    def __init__(self, device: Device, slots: int, pages: int) -> None:
+    def __init__(self, device: Device, slots: int, pages: int, weights: WeightType = "bf16") -> None:
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "config.json").write_text(json.dumps(LLAMA_8B if device.is_real else TINY))
             plan = read_plan(Path(folder))
@@ -71,7 +73,8 @@ class Machine:
             for part in (layer.k, layer.v, layer.k_scale, layer.v_scale):
                 assert part is not None
                 part.zero_()
-        self.model = Decoder(plan, RandomWeights(), self.bank, device.ops)  # type: ignore[arg-type] - same two methods
+        self.weights = weights
+        self.model = Decoder(plan, RandomWeights(), self.bank, device.ops, weights)  # type: ignore[arg-type] - same two methods
         self.graphs = None
         if device.is_real:
             self.graphs = StepGraphs(self.model, self.bank, self.kv, CudaRecorder(), self.kv.scratch_page)
@@ -142,6 +145,23 @@ def steps(device: Device) -> Iterator[Line]:
     yield from _mixed(machine, small)
 
 
+def coded_steps(device: Device) -> Iterator[Line]:
+    """The same model with its linears in one byte: decode and prefill, base and adapters."""
+    small = not device.is_real
+    for kind in kinds(device):
+        machine = Machine(device, 2 if small else 8, 16 if small else 2200, kind)
+        machine.load(2 if small else 8)
+        context, sizes, tokens = (20, (2,), 6) if small else (1024, (1, 32, 128), 8192)
+        for runs in sizes:
+            for name, slots in (("base", [None] * runs), ("8 adapters", [i % machine.bank.slots for i in range(runs)])):
+                took = machine.seconds([context] * runs, [1] * runs, slots)
+                bound = _decode_bound(machine, runs, context)
+                yield _rate(f"decode, {kind} weights, {name}, {runs} sequences", runs, took, bound)
+        whole = machine.seconds([0], [tokens], [None])
+        yield _rate(f"prefill, {kind} weights, base, {tokens} tokens", tokens, whole, _prefill_bound(machine, tokens))
+        del machine
+
+
 def _mixed(machine: Machine, small: bool) -> Iterator[Line]:
     """What streams feel while a prompt is computed, and what its first token waits for."""
     runs, context, chunk, prompt = (2, 20, 8, 16) if small else (32, 1024, 512, 4096)
@@ -162,16 +182,18 @@ def concurrency(device: Device) -> Iterator[Line]:
 
 
 def _decode_bound(machine: Machine, runs: int, context: int) -> float:
-    weights = sum(out * inside for out, inside in machine.info.modules.values()) * machine.info.num_layers
-    weights += machine.info.hidden * machine.info.vocab_size
-    moved = 2 * weights + runs * context * bytes_per_token(machine.info, "fp8")
+    size = 2 if machine.weights == "bf16" else 1
+    weights = sum(out * inside for out, inside in machine.info.modules.values()) * machine.info.num_layers * size
+    weights += 2 * machine.info.hidden * machine.info.vocab_size
+    moved = weights + runs * context * bytes_per_token(machine.info, "fp8")
     return moved / machine.device.copy
 
 
 def _prefill_bound(machine: Machine, tokens: int) -> float:
     weights = sum(out * inside for out, inside in machine.info.modules.values())
     pairs = 2 * tokens * tokens * machine.info.q_heads * machine.info.head_dim
-    return machine.info.num_layers * (2 * weights * tokens + pairs) / machine.device.multiply
+    faster = 1 if machine.weights == "bf16" else 2  # the matrix unit, on numbers of one byte
+    return machine.info.num_layers * (2 * weights * tokens / faster + pairs) / machine.device.multiply
 
 
 def _rate(what: str, tokens: int, seconds: float, bound: float) -> Line:

@@ -10,6 +10,7 @@ from engine.adapters.base_shape import EMBEDDING, HEAD, OUTSIDE
 from engine.adapters.base_weights import BaseWeights
 from engine.model_info import ModelInfo
 from kernels.adapter_table import AdapterTable
+from kernels.embedding_table import EmbeddingTable, EmbeddingUpdate
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +44,11 @@ def invocation_of(weights: Mapping[tuple[int, str], LoraWeights]) -> tuple[int, 
     return weights.invocation if isinstance(weights, AdapterWeights) else ()
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingUpdate:
-    """One slot's embedding: row * gain + `scaling * a[token] B`. a: [vocabulary, rank], b: [rank, hidden].
-
-    weight: [vocabulary, hidden] in place of the base's, or None. gain: float32 [hidden] or None.
-    """
-
-    a: Tensor
-    b: Tensor
-    scaling: float
-    gain: Tensor | None
-    weight: Tensor | None
-
-
 class LoraBank:
     """`slots` adapters, each at its true ranks, cast to the dtype that the model computes in.
 
     A slot is written or cleared only while no running sequence names it; the pool sees to that.
-    head: the output head's table. heads: whole heads [vocabulary, hidden] by slot. embeddings: by slot.
+    head: the output head's table. heads: whole heads [vocabulary, hidden] by slot. embedding: the embedding's table.
     base: the base model's own weights.
     """
 
@@ -71,7 +58,7 @@ class LoraBank:
         self.base = BaseWeights()
         self.head = AdapterTable(slots, info.hidden, (info.vocab_size,), dtype, device)
         self.heads: dict[int, Tensor] = {}
-        self.embeddings: dict[int, EmbeddingUpdate] = {}
+        self.embedding = EmbeddingTable(slots, device)
         self._tables = {
             (layer, site): _table(info, site, slots, dtype, device)
             for layer in range(info.num_layers)
@@ -84,8 +71,8 @@ class LoraBank:
 
     @property
     def largest_ranks(self) -> tuple[int, ...]:
-        """Of each table of a layer, always in the same order."""
-        return tuple(table.largest_rank for table in self._tables.values())
+        """Of each table of a layer, always in the same order; behind them, whether any embedding is adapted."""
+        return (*(table.largest_rank for table in self._tables.values()), int(bool(self.embedding.updates)))
 
     def write(self, slot: int, weights: Mapping[tuple[int, str], LoraWeights]) -> None:
         """Replace what the slot holds. Keys are (layer, module); modules left out are those of the base model.
@@ -108,16 +95,13 @@ class LoraBank:
         for table in (self.head, *self._tables.values()):
             table.clear(slot)
         self.heads.pop(slot, None)
-        self.embeddings.pop(slot, None)
+        self.embedding.clear(slot)
 
     def slot_bytes(self, slot: int) -> int:
         """Memory that the slot's weights take now."""
-        whole = [self.heads.get(slot)]
-        if slot in self.embeddings:
-            update = self.embeddings[slot]
-            whole += [update.a, update.b, update.gain, update.weight]
+        whole = [self.heads.get(slot), self.embedding.updates.get(slot)]
         tables = sum(table.slot_bytes(slot) for table in (self.head, *self._tables.values()))
-        return tables + sum(tensor.nbytes for tensor in whole if tensor is not None)
+        return tables + sum(each.nbytes for each in whole if each is not None)
 
     def _write_end(self, slot: int, module: str, lora: LoraWeights) -> None:
         weight = None if lora.weight is None else lora.weight.to(self.device, self.dtype).contiguous()
@@ -130,7 +114,7 @@ class LoraBank:
         assert lora.shift is None, "an embedding has no bias"
         a, b = (each.to(self.device, self.dtype).t().contiguous() for each in (lora.a, lora.b))
         gain = None if lora.gain is None else lora.gain.to(self.device, torch.float32)
-        self.embeddings[slot] = EmbeddingUpdate(a, b, lora.scaling, gain, weight)
+        self.embedding.write(slot, EmbeddingUpdate(a, b, lora.scaling, gain, weight))
 
 
 def _table(info: ModelInfo, site: tuple[str, ...], slots: int, dtype: torch.dtype, device: str) -> AdapterTable:

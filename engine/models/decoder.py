@@ -5,6 +5,7 @@ from torch import Tensor
 
 from engine.adapters.bank import LoraBank
 from engine.cache.kv import KVCache
+from engine.config import WeightType
 from engine.models.ends import AdaptedEmbedding, AdaptedHead, Slots
 from engine.models.fused import fuse
 from engine.models.layers import AttentionBody, ExpertsBody, LoraLinear, MlpBody, Norm, Ops, Residual, Step
@@ -20,11 +21,14 @@ DERIVED = ("rotary_emb.inv_freq", "masked_bias")
 
 
 class Decoder:
-    """Weights of one model. Linears and embeddings in the dtype of the bank, norms in float32."""
+    """Weights of one model. Embeddings and head in the dtype of the bank, norms in float32; linears like embeddings, or
+    in one byte (`weights`), which never touches the activation that adapters are fed."""
 
-    def __init__(self, plan: Plan, checkpoint: Checkpoint, bank: LoraBank, ops: Ops) -> None:
+    def __init__(
+        self, plan: Plan, checkpoint: Checkpoint, bank: LoraBank, ops: Ops, weights: WeightType = "bf16"
+    ) -> None:
         self._plan, self._ops, self._dtype = plan, ops, bank.dtype
-        builder = _Builder(plan, checkpoint, bank, ops)
+        builder = _Builder(plan, checkpoint, bank, ops, weights)
         width = (plan.shape.vocab_size, plan.shape.hidden)
         # As transformers rounds it, in the dtype of the embeddings.
         self._scale = float(torch.tensor(plan.embedding_scale, dtype=bank.dtype))
@@ -32,7 +36,7 @@ class Decoder:
         self._norm = builder.norm("model.norm", plan.shape.hidden)
         head = builder.packed("model.embed_tokens.weight" if plan.tied else "lm_head.weight", width)
         embedding: Weight = head if plan.tied else builder.tensor("model.embed_tokens.weight", width)
-        self._embedding = AdaptedEmbedding(embedding, bank.embeddings)
+        self._embedding = AdaptedEmbedding(embedding, bank.embedding)
         self._head = AdaptedHead(head, bank.head, bank.heads)
         self._fused: tuple[KVCache, Ops, CpuDecoder | None] | None = None
         bank.base.add_ends(embedding, head)
@@ -40,7 +44,7 @@ class Decoder:
 
     def hidden(self, tokens: Tensor, step: Step, kv: KVCache) -> tuple[Tensor, Tensor]:
         """tokens: int64 [tokens] -> (residual float32 [tokens, hidden], what the last branch adds to it)."""
-        residual = self._embedding(tokens, step.slots)
+        residual = self._embedding(tokens, step.segments, self._ops)
         if self._scale != 1.0:
             residual *= self._scale
         fused = self._fused_with(kv)
@@ -72,8 +76,9 @@ class Decoder:
 class _Builder:
     """Takes a plan's tensors from the checkpoint."""
 
-    def __init__(self, plan: Plan, checkpoint: Checkpoint, bank: LoraBank, ops: Ops) -> None:
+    def __init__(self, plan: Plan, checkpoint: Checkpoint, bank: LoraBank, ops: Ops, weights: WeightType) -> None:
         self._plan, self._checkpoint, self._bank, self._ops = plan, checkpoint, bank, ops
+        self._weights = weights
         self._angles: dict[str, Angles] = {}
 
     def tensor(self, name: str, shape: tuple[int, ...], dtype: torch.dtype | None = None) -> Tensor:
@@ -134,7 +139,8 @@ class _Builder:
             return parts[0] if len(parts) == 1 else torch.cat(parts)
 
         bias = stacked("bias", ()) if linear.bias else None
-        weight = self._ops.pack(stacked("weight", (linear.inside,)))
+        whole = stacked("weight", (linear.inside,))
+        weight = self._ops.pack(whole) if self._weights == "bf16" else self._ops.quantise(whole, self._weights)
         self._bank.base.add_site(index, linear.site, tuple(out for _, out in linear.modules), weight, bias)
         return LoraLinear(weight, bias, self._bank.table(index, linear.site))
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from engine.adapters.bank import EmbeddingUpdate
 from engine.models.layers import Ops
 from kernels.adapter_table import AdapterTable
+from kernels.embedding_table import EmbeddingTable
 from kernels.packed import Weight, rows_of
 from kernels.segments import Segments
 
@@ -17,23 +17,17 @@ Slots = Sequence[int | None]
 
 @dataclass(frozen=True, slots=True)
 class AdaptedEmbedding:
-    """weight: [vocabulary, hidden]. updates: by slot, as they are when called."""
+    """weight: [vocabulary, hidden]. table: what adapters make of it, as it is when called."""
 
     weight: Weight
-    updates: Mapping[int, EmbeddingUpdate]
+    table: EmbeddingTable
 
-    def __call__(self, tokens: Tensor, slots: Slots) -> Tensor:
-        """tokens: int64 [tokens]; slots: of each -> float32 [tokens, hidden]."""
+    def __call__(self, tokens: Tensor, segments: Segments, ops: Ops) -> Tensor:
+        """tokens: [tokens]; segments: those that have an adapter -> float32 [tokens, hidden]."""
         rows = rows_of(self.weight, tokens).float()
-        for slot, places in _rows_of(slots, self.updates, tokens.device):
-            rows[places] = self._updated(tokens[places], self.updates[slot])
+        if self.table.updates and segments.chunks:
+            ops.embed(rows, tokens, self.weight, self.table, segments)
         return rows
-
-    def _updated(self, tokens: Tensor, update: EmbeddingUpdate) -> Tensor:
-        rows = rows_of(self.weight if update.weight is None else update.weight, tokens).float()
-        if update.gain is not None:
-            rows *= update.gain
-        return rows + update.scaling * (update.a[tokens].float() @ update.b.float())
 
 
 @dataclass(frozen=True, slots=True)

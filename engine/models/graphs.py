@@ -1,8 +1,8 @@
 """Steps recorded once and replayed: hundreds of launches for the price of one.
 
 Two sets come about by themselves, since a shape without chunks has no LoRA launches. A recording is for the ranks that
-the tables had; when an adapter outgrows one of them, it is made anew. Steps that are too large, or whose embeddings
-are adapted, run as they are.
+the tables had; when an adapter outgrows one of them, or is the first to adapt the embedding, it is made anew. Steps
+that are too large run as they are.
 """
 
 from collections import OrderedDict
@@ -72,9 +72,7 @@ class StepGraphs:
         """The outputs of a step that lies on the CPU, valid until the next call; None where it must run as it is.
 
         inputs: the tokens, int32, where only the device knows them; `tokens` are then as many, of any value."""
-        batch, segments, slots = step.batch, step.segments, step.slots
-        if any(slot in self._bank.embeddings for slot in set(slots) if slot is not None):
-            return None
+        batch, segments = step.batch, step.segments
         page_size = self._kv.page_size
         shape = shape_for(
             batch, segments, page_size=page_size, most_tokens=MOST_TOKENS, most_width=-(-MOST_KEYS // page_size)

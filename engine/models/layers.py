@@ -9,8 +9,10 @@ from torch import Tensor
 
 from engine.models.rope import Angles
 from kernels.adapter_table import AdapterTable
+from kernels.embedding_table import EmbeddingTable
 from kernels.packed import Weight
 from kernels.paging import Activation, AttentionRule, HeadNorms, PagedBatch, PageStore
+from kernels.quantised import Code
 from kernels.segments import Segments
 
 
@@ -21,6 +23,7 @@ class Ops(Protocol):
     chunk: int
 
     def pack(self, weight: Tensor) -> Weight: ...
+    def quantise(self, weight: Tensor, kind: Code) -> Weight: ...
     def linear(self, x: Tensor, weight: Weight, bias: Tensor | None = None) -> Tensor: ...
     def add_norm(
         self, residual: Tensor, delta: Tensor | None, weight: Tensor, eps: float, dtype: torch.dtype
@@ -32,6 +35,9 @@ class Ops(Protocol):
         self, qkv: Tensor, cos: Tensor, sin: Tensor, pages: PageStore, batch: PagedBatch, norms: HeadNorms | None = None
     ) -> Tensor: ...
     def attention(self, q: Tensor, pages: PageStore, batch: PagedBatch, rule: AttentionRule, out: Tensor) -> Tensor: ...
+    def embed(
+        self, rows: Tensor, tokens: Tensor, weight: Weight, table: EmbeddingTable, segments: Segments
+    ) -> None: ...
     def add_lora(self, y: Tensor, x: Tensor, table: AdapterTable, segments: Segments) -> None: ...
 
 

@@ -137,7 +137,7 @@ def load_runner(config: EngineConfig) -> Runner:
     bank = LoraBank(info, config.adapter_slots, config.max_rank, dtype, config.device)
     ops = _ops(config, threads)
     with Checkpoint(config.model) as checkpoint:
-        model = Decoder(plan, checkpoint, bank, ops)
+        model = Decoder(plan, checkpoint, bank, ops, config.weights)
     pages = config.pages or pages_that_fit(config, info, model, bank)
     kv = KVCache(info, pages, config.page_size, config.kv_type, config.device)
     graphs = None

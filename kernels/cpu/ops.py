@@ -13,8 +13,10 @@ from kernels.adapter_table import AdapterTable
 from kernels.cpu.arena import Arena
 from kernels.cpu.build import BuildError, load_library
 from kernels.cpu.structs import PAGE_KINDS, CBatch, CBranch, CBuffers, CSegments
+from kernels.embedding_table import EmbeddingTable
 from kernels.packed import Packed, Weight, block_bytes, empty_blocks
 from kernels.paging import Activation, AttentionRule, HeadNorms, PagedBatch, PageStore
+from kernels.quantised import Code, Quantised, quantise
 from kernels.segments import Segments
 from kernels.torch_ops import TorchOps
 
@@ -57,13 +59,21 @@ class CpuOps:
         self._kernels["veneer_pack"](_at(weight), _at(blocks), out, inside, self._threads)
         return Packed(blocks, out, inside)
 
+    def quantise(self, weight: Tensor, kind: Code) -> Weight:
+        return quantise(weight, kind)
+
     def linear(self, x: Tensor, weight: Weight, bias: Tensor | None = None) -> Tensor:
+        if isinstance(weight, Quantised):
+            return TorchOps().linear(x, weight, bias)
         y, is_packed = x.new_empty(x.shape[0], weight.shape[0]), isinstance(weight, Packed)
         held = weight.blocks if isinstance(weight, Packed) else weight
         pointers = (_at(x), _at(held), _at_or_none(bias), _at(y))
         sizes = (*x.shape, weight.shape[0])
         self._kernels["veneer_linear"](*pointers, *sizes, is_packed, _is_bf16(x), self._threads)
         return y
+
+    def embed(self, rows: Tensor, tokens: Tensor, weight: Weight, table: EmbeddingTable, segments: Segments) -> None:
+        TorchOps().embed(rows, tokens, weight, table, segments)
 
     def decode(
         self,

@@ -38,6 +38,15 @@ def test_a_dry_run_proves_and_times_everything(tmp_path) -> None:
     said = " ".join(line["what"] for line in result["lines"])
     for part in ("LoRA qkv", "decode attention fp8", "decode attention bf16", "prefill attention", "add + norm"):
         assert part in said
+    for part in (
+        "int8 weights, 2 tokens",
+        "fp8 weights, 2 tokens",
+        "adapted embeddings, 2 tokens",
+        "steps overlapping",
+    ):
+        assert part in said
+    for part in ("decode, int8 weights, base", "decode, fp8 weights, 8 adapters", "prefill, int8 weights"):
+        assert part in said
     for part in ("decode, base", "decode, 2 adapters", "prefill, base", "ITL", "TTFT", "KV in fp8", "KV in bf16"):
         assert part in said
 
@@ -64,6 +73,14 @@ def test_a_section_that_fails_keeps_its_lines_and_ends_no_other(capsys) -> None:
     assert [line.what for line in report.lines] == ["first", "first", "second"]
     assert report.failures == {"broken": "RuntimeError: out of memory"}
     assert "| first | 2 us | 1 | bytes | 50% | 70% below goal |" in capsys.readouterr().out
+
+
+def test_what_a_section_says_is_noted_before_it_ends() -> None:
+    notes = list[dict[str, object]]()
+    report = Report(time.monotonic() + 60, notes.append)
+    report.section("broken", lambda: _two_lines(True))
+    assert [sorted(note) for note in notes] == [["begun"], ["lines"], ["failures"]]
+    assert not report.is_broken
 
 
 def test_past_its_deadline_nothing_new_begins() -> None:

@@ -38,7 +38,7 @@ def run(program: str, *arguments: str, **environment: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("program", ["attention", "layer_ops", "lora", "sampling"])
+@pytest.mark.parametrize("program", ["attention", "coded_linear", "embedding", "layer_ops", "lora", "sampling"])
 def test_interpreted_kernels_match_the_specification(program: str) -> None:
     run(f"{program}_interpreted.py", TRITON_INTERPRET="1")
 
@@ -55,13 +55,15 @@ def test_a_whole_model_of_interpreted_kernels_is_that_of_torch(tmp_path: Path) -
 
 
 def test_kernels_compile_for_gpus_that_are_not_there() -> None:
-    """No spills, no atomics, no loads of single bytes, and the matrix unit of each generation."""
+    """No spills, no atomics, no loads of single bytes, of LoRA's weights none of two, and the matrix unit of each
+    generation."""
     lines = run("triton_compiled.py", *map(str, UNITS), TRITON_INTERPRET="0").splitlines()
     reports = [json.loads(line) for line in lines]
     assert {report["capability"] for report in reports} == set(UNITS)
     for report in reports:
         assert (report["spills"], report["atomics"]) == (0, 0), report
         assert "rope" in report["kernel"] or not report["byte_loads"], report
+        assert "lora" not in report["kernel"] or not report["half_loads"], report
         rows = max(report["constants"].get("ROWS", 0), report["constants"].get("CHUNK", 0))
         if rows:
             # Groups of warps multiply 64 rows or more together; fewer are for single warps.

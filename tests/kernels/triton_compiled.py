@@ -8,34 +8,34 @@ from contextlib import redirect_stdout
 from io import StringIO
 from typing import Any
 
+import torch
 import triton
 from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from kernels import attention, kv_store, layer_ops, lora, sampling
+from kernels import attention, coded_linear, embedding, kv_store, layer_ops, lora, sampling
 from kernels.lora_tiles import LoraWork, choose_tiles
 from kernels.paging import PageStore
+from kernels.reference import LARGEST_CODE
 
 TYPES = dict.fromkeys(
     ("order", "slots", "starts", "lengths", "ranks", "out_offsets", "positions", "angles", "run_of", "run_starts",
      "page_table", "top_ks", "tokens"), "*i32",
 ) | dict.fromkeys(
-    ("h", "scalings", "q", "sums", "parts", "k_scale", "v_scale", "cos", "sin", "q_norm", "k_norm", "weight",
-     "residual", "logits", "temperatures", "top_ps", "min_ps", "uniforms"), "*fp32",
-) | dict.fromkeys(("x", "y", "out", "qkv", "delta", "gate_up"), "*bf16") | dict.fromkeys(
-    ("x_stride", "in_features", "h_stride", "y_stride", "table_width", "q_heads", "half", "runs", "segments", "window",
-     "out_stride", "width", "count", "vocab", "stride"), "i32",
+    ("h", "scalings", "sizes", "gains", "rows", "q", "sums", "parts", "k_scale", "v_scale", "cos", "sin", "q_norm",
+     "k_norm", "weight", "residual", "logits", "temperatures", "top_ps", "min_ps", "uniforms"), "*fp32",
+) | dict.fromkeys(("x", "y", "out", "qkv", "delta", "gate_up", "bias"), "*bf16") | dict.fromkeys(
+    ("x_stride", "in_features", "out_features", "h_stride", "y_stride", "table_width", "q_heads", "half", "runs",
+     "segments", "window", "out_stride", "width", "count", "vocab", "stride"), "i32",
 ) | {"pointers": "*i64", "scale": "fp32", "cap": "fp32", "eps": "fp32"}  # fmt: skip
 FULL = 90  # every case is compiled for this one, and the most common for the others
 # Sizes that a model of this width passes are multiples of 16, and Triton specialises on that.
-EVEN = {"x_stride", "in_features", "h_stride", "y_stride", "out_stride", "q_heads", "half", "width"}
+EVEN = {"x_stride", "in_features", "out_features", "h_stride", "y_stride", "out_stride", "q_heads", "half", "width"}
 
 
 def shapes(dim: int, page: int, kind: str, capability: int) -> tuple[attention.Geometry, dict[str, Any]]:
     """Of 32 q heads over 8 K/V heads."""
-    import torch  # only for the shape of a page
-
     v = torch.empty(1, 8, page, dim, dtype=torch.uint8, device="meta")
     geometry = attention.Geometry.of(32, PageStore(v, v, None, None), capability // 10)
     constants = {"KV_HEADS": 8, "PAGE": page, "DIM": dim, "GROUP": 4, "TILE": geometry.tile, "BLOCK": geometry.block}
@@ -61,8 +61,30 @@ def lora_cases() -> list[tuple[Any, dict[str, Any], int, int]]:
         shared = {"SLICES": 3, "SPLITS": tiles.splits, "CHUNK": lora.rows_of_chunk(longest), "RANK_TILE": tiles.rank}
         for kernel, extra in ((lora.lora_shrink_kernel, {"IN_TILE": tiles.inside}),
                               (lora.lora_expand_kernel, {"OUT_TILE": tiles.out})):  # fmt: skip
-            cases.append((kernel, shared | extra | {"UPCAST": False}, tiles.warps, tiles.stages))
+            cases.append((kernel, shared | extra | {"ALIGNED": True, "UPCAST": False}, tiles.warps, tiles.stages))
     return cases
+
+
+def coded_cases(capability: int) -> list[tuple[Any, dict[str, Any], int, int]]:
+    """GEMMs over one byte, from decodes to prefill; e4m3 where the device has a unit for it."""
+    cases = []
+    for kind, name in ((torch.int8, "*i8"), (torch.float8_e4m3fn, "*fp8e4nv")):
+        if name == "*fp8e4nv" and capability < 89:
+            continue
+        code = {"LARGEST": LARGEST_CODE[kind], "BLOCK": coded_linear.BLOCK, "ROUNDS": False, "types": {"codes": name}}
+        cases.append((coded_linear.code_rows_kernel, code, 4, 3))
+        for tokens in (1, 32, 64, 512) if capability == FULL else (1, 512):
+            tiles = coded_linear.choose_tiles(tokens)
+            constants = {"HAS_BIAS": True, "ROWS": tiles.rows, "OUT_TILE": tiles.out, "IN_TILE": tiles.inside}
+            types = {"x": name, "w": name}
+            cases.append((coded_linear.coded_linear_kernel, constants | {"types": types}, tiles.warps, tiles.stages))
+    return cases
+
+
+def embedding_case() -> tuple[Any, dict[str, Any], int, int]:
+    tiles = {"CHUNK": 16, "RANK_TILE": embedding.RANK_TILE, "OUT_TILE": embedding.OUT_TILE}
+    more = {"ALIGNED": True, "UPCAST": False, "types": {"weight": "*bf16"}}
+    return embedding.embed_kernel, tiles | more, 4, 3
 
 
 def other_cases(capability: int) -> list[tuple[Any, dict[str, Any], int, int]]:
@@ -72,13 +94,15 @@ def other_cases(capability: int) -> list[tuple[Any, dict[str, Any], int, int]]:
         (layer_ops.gate_kernel, {"IS_GELU": False, "BLOCK": 1024}, 4, 3),
         *([(sampling.sample_kernel, {"BLOCK": sampling.BLOCK}, 8, 3)] if capability == FULL else []),
         (kv_store.rope_and_store_kernel, store, 1, 3),
+        embedding_case(),
     ]
 
 
 def report(kernel: Any, constants: dict[str, Any], warps: int, stages: int, capability: int) -> dict[str, Any]:
     pages = {"k": constants.get("pages", "*u8"), "v": constants.get("pages", "*u8")}
-    inner = {name: value for name, value in constants.items() if name != "pages"}
-    signature = {name: "constexpr" if name in inner else (TYPES | pages)[name] for name in kernel.arg_names}
+    inner = {name: value for name, value in constants.items() if name not in ("pages", "types")}
+    types = TYPES | pages | constants.get("types", {})
+    signature = {name: "constexpr" if name in inner else types[name] for name in kernel.arg_names}
     even = [i for i, (name, kind) in enumerate(signature.items()) if kind.startswith("*") or name in EVEN]
     source = ASTSource(
         fn=kernel, signature=signature, constexprs=inner, attrs={(i,): [["tt.divisibility", 16]] for i in even}
@@ -95,6 +119,7 @@ def report(kernel: Any, constants: dict[str, Any], warps: int, stages: int, capa
         "atomics": sum(line.strip().startswith(("atom.", "red.")) for line in ptx.splitlines()),
         "spills": sum(map(int, re.findall(r"(\d+) bytes spill", log.getvalue()))),
         "registers": max(map(int, re.findall(r"Used (\d+) registers", log.getvalue()))),
+        "half_loads": len(re.findall(r"ld\.global(?!\S*\.v\d)\S*\.b16", ptx)),
         "byte_loads": len(re.findall(r"ld\.global\S*\.b8", ptx)),
     }
 
@@ -102,5 +127,5 @@ def report(kernel: Any, constants: dict[str, Any], warps: int, stages: int, capa
 with tempfile.TemporaryDirectory() as cache:
     knobs.cache.dir, knobs.nvidia.dump_ptxas_log = cache, True
     for capability in map(int, sys.argv[1:]):
-        for case in (*attention_cases(capability), *lora_cases(), *other_cases(capability)):
+        for case in (*attention_cases(capability), *lora_cases(), *coded_cases(capability), *other_cases(capability)):
             sys.stdout.write(json.dumps(report(*case, capability)) + "\n")

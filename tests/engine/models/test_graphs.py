@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from engine.adapters.bank import EmbeddingUpdate, LoraBank, LoraWeights
+from engine.adapters.bank import LoraBank, LoraWeights
 from engine.cache.kv import KVCache
 from engine.models import graphs
 from engine.models.decoder import Decoder
@@ -16,6 +16,7 @@ from engine.models.graph_shapes import GraphShape, bucket, fill, shape_for, view
 from engine.models.graphs import Hidden, StepGraphs, Work
 from engine.models.layers import Step
 from engine.models.weights import Checkpoint
+from kernels.embedding_table import EmbeddingUpdate
 from kernels.paging import PagedBatch
 from kernels.segments import Segments
 from kernels.torch_ops import TorchOps
@@ -157,11 +158,29 @@ def test_without_lora_ranks_do_not_matter(world) -> None:
     assert world.repeater.recorded == 1
 
 
-def test_steps_that_recordings_are_not_for_run_as_they_are(world, monkeypatch) -> None:
+def test_the_first_adapted_embedding_is_recorded_with_the_step(world) -> None:
     step = step_of([3, 0], [1, 1], [0, None])
-    world.bank.embeddings[0] = EmbeddingUpdate(torch.zeros(90, 2), torch.zeros(2, 64), 1.0, None, None)
-    assert world.graphs.hidden([1, 2], step) is None
-    assert world.graphs.hidden([1, 2], step_of([3, 0], [1, 1], [1, None])) is not None
+    first, _ = world.both(step)
+    world.bank.embedding.write(0, EmbeddingUpdate(torch.randn(90, 2), torch.randn(2, 64), 1.0, None, None))
+    plain, found = world.both(step)
+    assert found is not None
+    for ours, expected in zip(found, plain, strict=True):
+        torch.testing.assert_close(ours, expected)
+    assert not torch.allclose(plain[0][0], first[0][0])
+    world.bank.embedding.clear(0)
+    world.both(step)
+    assert world.repeater.recorded == 2, "without one the recording still serves"
+
+
+def test_tokens_that_only_the_device_knows_take_the_place_of_the_hosts(world) -> None:
+    step = step_of([3, 0, 7], [1, 1, 1], [0, None, 1])
+    expected = world.graphs.hidden([5, 6, 7], step)
+    expected = [each.clone() for each in expected]
+    found = world.graphs.hidden([0, 0, 0], step, torch.tensor([5, 6, 7], dtype=torch.int32))
+    assert all(torch.equal(ours, theirs) for ours, theirs in zip(found, expected, strict=True))
+
+
+def test_steps_that_recordings_are_not_for_run_as_they_are(world, monkeypatch) -> None:
     monkeypatch.setattr(graphs, "MOST_TOKENS", 3)
     assert world.graphs.hidden([1, 2, 3], step_of([3, 0], [1, 2], [1, None])) is None
     monkeypatch.setattr(graphs, "MOST_TOKENS", 512)
