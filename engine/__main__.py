@@ -16,7 +16,7 @@ from engine.adapters.fetch import adapter_loader, folder_reference
 from engine.adapters.format import BaseShape
 from engine.adapters.format import Limits as AdapterLimits
 from engine.adapters.pool import AdapterPool, AdapterUnavailable
-from engine.config import EngineConfig, KVType, Speculate, WeightType
+from engine.config import EngineConfig, KVType, Speculate
 from engine.core import Engine
 from engine.decoding.tokenizer import Tokenizer, TokenizerError
 from engine.logs import set_up_logs
@@ -115,6 +115,8 @@ def _description(config: EngineConfig, info: ModelInfo, tokenizer: Tokenizer, jo
         hidden_size=info.hidden,
         tool_format=tokenizer.tool_format,
         reasoning=tokenizer.reasoning,
+        limits={name: getattr(config, name) for name in ("page_size", "step_tokens", "max_running")},
+        kv=config.kv_type,
     )
 
 
@@ -132,7 +134,6 @@ def _config(options: argparse.Namespace) -> EngineConfig:
         exact=options.exact,
         kv=options.kv,
         page_size=options.page_size,
-        weights=options.weights,
         kv_pool_tokens=options.kv_pool_tokens,
         step_tokens=options.step_tokens,
         max_running=options.max_running,
@@ -167,12 +168,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--exact", action="store_true", help="fp32 weights and fp32 KV, the mode oracles compare in")
     add("--kv", choices=get_args(KVType), help="what keys and values are kept in: fp8, or fp32 with --exact")
     add("--threads", type=int, default=shipped.threads, help="CPU threads; 0 = all cores")
-    add(
-        "--weights",
-        choices=get_args(WeightType),
-        default=shipped.weights,
-        help="what the base model's linears are kept and multiplied in; adapters stay in 16 bits (%(default)s)",
-    )
     for name, help_text in (
         ("page_size", "tokens per KV page"),
         ("kv_pool_tokens", "tokens that the KV pool holds; 0 = what a CUDA device has room for"),

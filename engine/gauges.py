@@ -1,5 +1,7 @@
 """The engine read off into its metrics."""
 
+from collections import Counter
+
 from engine.adapters.pool import AdapterPool
 from engine.metering.metrics import GAUGE_SECONDS, Metrics, Reading
 from engine.scheduling.scheduler import Scheduler
@@ -27,5 +29,9 @@ class Gauges:
                 slots_in_use=adapters.slots_in_use,
                 slots=adapters.slots,
                 adapters=adapters.tiers,
+                by_tenant={
+                    "running": Counter(sequence.tenant for sequence in scheduler.running),
+                    "waiting": scheduler.waiting_by_tenant,
+                },
             )
         )

@@ -198,7 +198,21 @@ class AckJournal(msgspec.Struct, tag="ack_journal", frozen=True):
     position: int
 
 
-Request = Describe | Prepare | Detokenize | Generate | Abort | Pin | Locate | Ping | ReadJournal | AckJournal
+class Drain(msgspec.Struct, tag="drain", frozen=True):
+    """Refuse new requests from now on (`engine_draining`), or take them again; answered with `Description`."""
+
+    call_id: str
+    draining: bool
+
+
+class ReadStats(msgspec.Struct, tag="read_stats", frozen=True):
+    """Ask how the engine does; answered with `Stats`."""
+
+    call_id: str
+
+
+Call = Describe | Prepare | Detokenize | Pin | Locate | ReadJournal | Drain | ReadStats  # each has a call_id
+Request = Call | Generate | Abort | Ping | AckJournal
 
 
 # --- engine -> gateway -------------------------------------------------------------------------------------------
@@ -207,15 +221,13 @@ Request = Describe | Prepare | Detokenize | Generate | Abort | Pin | Locate | Pi
 class Usage(msgspec.Struct, frozen=True):
     """What a request used, as the journal has it. cached_tokens is a part of prompt_tokens.
 
-    device_ns: nanoseconds of the device that were this request's share of the steps it took part in; prefill_ns: the
-    part of them that computed its prompt.
+    device_ns: nanoseconds of the device that were this request's share of the steps it took part in.
     """
 
     prompt_tokens: int
     cached_tokens: int
     completion_tokens: int
     device_ns: int
-    prefill_ns: int = 0
 
 
 class Description(msgspec.Struct, tag="description", frozen=True):
@@ -233,6 +245,9 @@ class Description(msgspec.Struct, tag="description", frozen=True):
     tool_format: ToolFormat | None = None  # how this model writes a tool call; None: it has no chat template
     reasoning: tuple[str, str] | None = None  # what its template opens and closes a thought with
     pinned: tuple[str, ...] = ()  # digests that `Pin` keeps
+    draining: bool = False  # `Drain`
+    limits: dict[str, int] = {}  # page_size, step_tokens, max_running: as configured
+    kv: str = ""  # what keys and values are kept in: fp8, bf16 or fp32
 
 
 class Prepared(msgspec.Struct, tag="prepared", frozen=True):
@@ -345,7 +360,21 @@ class JournalPage(msgspec.Struct, tag="journal_page", frozen=True):
     last_position: int  # of the whole journal
 
 
-Event = Description | Prepared | Detokenized | TokenEvent | EngineError | JournalPage | Residency | Places
+class Stats(msgspec.Struct, tag="stats", frozen=True):
+    """The engine as of its last step. sequences: `running` or `waiting` -> tenant -> how many. pages: by state.
+    adapters: how many are in each tier, and slots `in_use`. requests: `ended` -> finish reason or `error:<code>`, and
+    `refused` -> code. totals: of this boot: steps, step_seconds (of the device), batch_tokens (computed, of prompts and
+    answers), generated_tokens, batch_sequences (summed over the steps), preemptions."""
+
+    call_id: str
+    sequences: dict[str, dict[str, int]]
+    pages: dict[str, int]
+    adapters: dict[str, int]
+    requests: dict[str, dict[str, int]]
+    totals: dict[str, float]
+
+
+Event = Description | Prepared | Detokenized | TokenEvent | EngineError | JournalPage | Residency | Places | Stats
 
 _encoder = msgspec.msgpack.Encoder()
 _request_decoder: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)

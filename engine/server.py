@@ -24,6 +24,7 @@ from engine.protocol import (
     Description,
     Detokenize,
     Detokenized,
+    Drain,
     EngineError,
     Event,
     Generate,
@@ -35,10 +36,12 @@ from engine.protocol import (
     Prepare,
     Prepared,
     ReadJournal,
+    ReadStats,
     Request,
     decode_request,
     encode_events,
 )
+from engine.stats import read_stats
 from engine.step_thread import StepThread
 
 log = logging.getLogger(__name__)
@@ -66,8 +69,8 @@ class Prompts(Protocol):
 
 
 class Server:
-    """Answers `Prepare`, `Detokenize`, `Describe` and `ReadJournal` itself; hands the rest to the step
-    thread, those with a grammar once it is compiled.
+    """Answers `Prepare`, `Detokenize`, `Describe`, `Drain` and what is read itself; hands the rest to the step thread,
+    those with a grammar once it is compiled.
 
     A gateway that has been silent for SILENCE_SECONDS, or cannot be reached, has its requests aborted.
     drain_seconds: what has begun may go on for so long after `stop`. Raises AddressError.
@@ -86,6 +89,7 @@ class Server:
     ) -> None:
         self._drain_seconds = drain_seconds
         self._prompts, self._journal, self._description = prompts, journal, description
+        self._registry = engine.metrics.registry
         self._url = url
         self._context = zmq.Context()
         self._router = _listen(self._context, url)
@@ -210,12 +214,20 @@ class Server:
             case Locate():
                 return Places(request.call_id, {digest: self._steps.tier_of(digest) for digest in request.digests})
             case Describe():
-                return msgspec.structs.replace(self._description, call_id=request.call_id, pinned=self._steps.pinned)
+                return self._describe(request.call_id)
+            case Drain():
+                self._description = msgspec.structs.replace(self._description, draining=request.draining)
+                return self._describe(request.call_id)
+            case ReadStats():
+                return read_stats(self._registry, request.call_id)
             case ReadJournal():
                 return self._journal_page(request)
             case AckJournal():
                 self._journal.acknowledge(request.position)
         return None
+
+    def _describe(self, call_id: str) -> Description:
+        return msgspec.structs.replace(self._description, call_id=call_id, pinned=self._steps.pinned)
 
     def _prepare(self, gateway: bytes, request: Prepare) -> Event | None:
         prepared = self._prompts.prepare(request)
@@ -230,6 +242,9 @@ class Server:
 
     def _generate(self, gateway: bytes, request: Generate) -> Event | None:
         """Straight to the step thread, but for a grammar that is not ready: its turn would come with a long step."""
+        if self._description.draining:
+            message = "the engine is being drained: send the request to another one, or again when it is back"
+            return EngineError(request.request_id, "engine_draining", message, permanent=False)
         grammar = request.sampling.grammar
         if grammar is None or self._desk.is_ready(grammar):
             self._steps.ask(gateway, request)

@@ -14,7 +14,8 @@ _LENGTHS = (16, 64, 256, 1024, 4096, 16_384, 65_536)
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The engine at one moment. pages: by state, every page counted once. adapters: digests by tier."""
+    """The engine at one moment. pages: by state, every page counted once. adapters: digests by tier. by_tenant: state,
+    running or waiting -> tenant -> sequences."""
 
     running: int
     waiting: int
@@ -22,6 +23,7 @@ class Reading:
     slots_in_use: int
     slots: int
     adapters: Mapping[str, Collection[str]]
+    by_tenant: Mapping[str, Mapping[str, int]]
 
 
 class Metrics:
@@ -31,6 +33,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._preempted_before = 0
         self._resident: set[tuple[str, str]] = set()
+        self._present: set[tuple[str, str]] = set()
         self._drafted_for: set[str] = set()
         self._add_histograms()
         self._add_counters()
@@ -77,7 +80,17 @@ class Metrics:
         self._slots.labels("idle").set(reading.slots - reading.slots_in_use)
         for tier, digests in reading.adapters.items():
             self._adapters.labels(tier).set(len(digests))
+        self._show_tenants(reading.by_tenant)
         self._show_resident({(tier, digest) for tier, digests in reading.adapters.items() for digest in digests})
+
+    def _show_tenants(self, by_tenant: Mapping[str, Mapping[str, int]]) -> None:
+        """Those who have nothing here are not shown, lest their number grows for ever."""
+        present = {(state, tenant) for state, counts in by_tenant.items() for tenant in counts}
+        for gone in self._present - present:
+            self._tenant_sequences.remove(*gone)
+        for state, tenant in present:
+            self._tenant_sequences.labels(state, tenant).set(by_tenant[state][tenant])
+        self._present = present
 
     def _show_resident(self, resident: set[tuple[str, str]]) -> None:
         """An adapter is shown from the moment it is in a tier until it is evicted, used or not."""
@@ -124,6 +137,7 @@ class Metrics:
 
         self._running = gauge("running_sequences", "Sequences that run")
         self._waiting = gauge("waiting_sequences", "Sequences that wait")
+        self._tenant_sequences = gauge("tenant_sequences", "Sequences that run or wait, by tenant", "state", "tenant")
         self._pages = gauge("pages", "KV pages: free, cached (only the prefix cache holds them), used", "state")
         self._slots = gauge("adapter_slots", "Adapter slots: used by a running sequence, or idle", "state")
         self._adapters = gauge("adapters", "Adapters in each tier", "tier")

@@ -1,7 +1,7 @@
 """Whose turn it is: waiting sequences by tenant, ordered by the service each tenant has received."""
 
 import heapq
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
@@ -35,6 +35,10 @@ class FairQueue:
     def tenants(self) -> int:
         """Tenants that wait."""
         return sum(bool(tenant.waiting) for tenant in self._tenants.values())
+
+    @property
+    def waiting_by_tenant(self) -> Counter[str]:
+        return Counter(sequence.tenant for tenant in self._tenants.values() for sequence in tenant.waiting)
 
     def waiting_of(self, tenant: str) -> int:
         return len(self._tenants[tenant].waiting) if tenant in self._tenants else 0

@@ -102,6 +102,10 @@ class Scheduler:
     def tenants_waiting(self) -> int:
         return self._queue.tenants
 
+    @property
+    def waiting_by_tenant(self) -> Counter[str]:
+        return self._queue.waiting_by_tenant
+
     def waiting_of(self, tenant: str) -> int:
         """How many sequences of this tenant wait."""
         return self._queue.waiting_of(tenant)

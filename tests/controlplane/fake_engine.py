@@ -6,7 +6,7 @@ Runs in a thread of its own. A prompt's token ids are its UTF-8 bytes, so that e
 import threading
 import time
 from array import array
-from collections import deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 
 import msgspec
@@ -90,6 +90,8 @@ class FakeEngine:
     is_mute: bool = False
     slots: int = 4
     pinned: list[str] = field(default_factory=list)
+    is_draining: bool = False
+    waiting: dict[str, int] = field(default_factory=dict)  # by tenant, as `Stats` tells it
     tiers: dict[str, wire.Tier] = field(default_factory=dict)
     adapter_shift: float = 0.0  # by how much an adapter changes every log-probability
     _jobs: dict[str, _Job] = field(default_factory=dict)
@@ -100,6 +102,7 @@ class FakeEngine:
         self.boots += 1
         self.is_mute = False
         self.pinned.clear()
+        self.is_draining = False
         self._stop.clear()
         for job in list(self._jobs.values()):
             self._write(job, "engine_restart")
@@ -154,22 +157,14 @@ class FakeEngine:
     def _answer(self, peer: bytes, request: wire.Request) -> wire.Event | None:
         match request:
             case wire.Describe(call_id):
-                return wire.Description(
-                    call_id,
-                    "fake",
-                    f"boot-{self.boots}",
-                    self.base_model,
-                    self.context_len,
-                    self.pool_tokens,
-                    64,
-                    self.slots,
-                    "cpu",
-                    False,
-                    pinned=tuple(self.pinned),
-                    hidden_size=self.hidden_size,
-                    tool_format=self.tool_format,
-                    reasoning=self.reasoning,
-                )
+                return self._description(call_id)
+            case wire.Drain(call_id, draining):
+                self.is_draining = draining
+                return self._description(call_id)
+            case wire.ReadStats(call_id):
+                return self._stats(call_id)
+            case wire.Generate() if self.is_draining:
+                return wire.EngineError(request.request_id, "engine_draining", "drained", permanent=False)
             case wire.Pin():
                 return self._pin(request)
             case wire.Locate(call_id, digests):
@@ -190,6 +185,31 @@ class FakeEngine:
             case wire.AckJournal(position):
                 self.acknowledged = position
         return None
+
+    def _description(self, call_id: str) -> wire.Description:
+        return wire.Description(
+            call_id, "fake", f"boot-{self.boots}", self.base_model, self.context_len, self.pool_tokens, 64, self.slots,
+            "cpu", False, pinned=tuple(self.pinned), hidden_size=self.hidden_size, tool_format=self.tool_format,
+            reasoning=self.reasoning, draining=self.is_draining, kv="fp8",
+            limits={"page_size": 16, "step_tokens": 512, "max_running": 64},
+        )  # fmt: skip
+
+    def _stats(self, call_id: str) -> wire.Stats:
+        """Ten pages, of which each running request uses one."""
+        running = dict(Counter(job.request.tenant for job in self._jobs.values()))
+        used, ended = sum(running.values()), dict(Counter(line.finish_reason for line in self.journal))
+        done = [line.usage for line in self.journal]
+        generated = sum(usage.completion_tokens for usage in done)
+        totals = {
+            "steps": float(len(done)), "step_seconds": sum(usage.device_ns for usage in done) / 1e9,
+            "batch_tokens": float(generated + sum(usage.prompt_tokens for usage in done)),
+            "generated_tokens": float(generated), "batch_sequences": float(len(done)), "preemptions": 0.0,
+        }  # fmt: skip
+        return wire.Stats(
+            call_id, {"running": running, "waiting": dict(self.waiting)}, {"free": 10 - used, "cached": 0, "used": used},
+            {"slot": len(self.pinned), "host": 0, "in_use": 0},
+            {"ended": ended, "refused": {}}, totals,
+        )  # fmt: skip
 
     def _prepare(self, asked: wire.Prepare) -> wire.Event:
         if self.prepare_error:

@@ -11,6 +11,7 @@ from django.conf import settings
 from controlplane.adapters.queries import ResolvedAdapter, resolve_model
 from controlplane.billing.services import PinnedPrice, price_for
 from controlplane.errors import Forbidden, InvalidRequest, NotFound
+from controlplane.inference.asking import serving_engine
 from controlplane.inference.engine_faults import EngineGone, EngineRefusal, engine_gone, error_of
 from controlplane.inference.fields import wrong
 from controlplane.inference.resources import Door
@@ -66,7 +67,7 @@ async def take_orders(
     plan = choose_model(principal, wanted.model, wanted.user, is_batch=is_batch)
     chosen = await run_lean(door.pool, plan, tenant=principal.tenant_id)
     try:
-        engine = await door.engine.known()
+        engine = await serving_engine(door)
         prepared = [await door.engine.prepare(prompt) for prompt in wanted.prompts]
     except EngineRefusal as refusal:
         raise error_of(refusal.error, wanted.names) from None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from controlplane.inference.engine_client import Answer, Call
-from controlplane.inference.engine_faults import EngineGone, EngineRefusal, engine_gone, error_of
+from controlplane.inference.engine_faults import EngineGone, EngineRefusal, engine_draining, engine_gone, error_of
 from controlplane.inference.resources import Door
 from engine.protocol import Description
 
@@ -14,6 +14,14 @@ async def known_engine(door: Door) -> Description:
         return await door.engine.known()
     except EngineGone:
         raise engine_gone() from None
+
+
+async def serving_engine(door: Door) -> Description:
+    """One that takes requests. Raises ApiError, 503, where it is away or being drained."""
+    engine = await known_engine(door)
+    if engine.draining:
+        raise engine_draining()
+    return engine
 
 
 async def ask(door: Door, call: Call, wanted: type[Answer], names: Mapping[str, str]) -> Answer:

@@ -52,12 +52,22 @@ def engine_gone() -> ApiError:
     )
 
 
+def engine_draining() -> ApiError:
+    return Unavailable(
+        "The engine takes no new requests just now: send this one again.",
+        code="engine_draining",
+        headers={"Retry-After": str(RETRY_SECONDS)},
+    )
+
+
 def error_of(refusal: EngineError, names: Mapping[str, str]) -> ApiError:
     """What the caller is told, in its own `names` of fields. Paths and internals in an engine's message never leave."""
     if refusal.code in _CALLERS_FAULT:
         named = _NAMED.get(refusal.param or "", refusal.param or "")
         param = names.get(named) or _PARAMS.get(named, named) or None
         return InvalidRequest(refusal.message, param=param, code=refusal.code)
+    if refusal.code == "engine_draining":
+        return engine_draining()
     if refusal.code == "deadline_exceeded":
         return DeadlineExceeded(
             f"The request had not ended when its {TIMEOUT_HEADER} was over: allow it more time, or ask for less.",

@@ -9,7 +9,7 @@ import zmq
 from controlplane.inference.engine_faults import EngineGone, EngineRefusal
 from engine import protocol as wire
 
-Answer = TypeVar("Answer", wire.Description, wire.JournalPage, wire.Prepared, wire.Residency, wire.Places)
+Answer = TypeVar("Answer", wire.Description, wire.JournalPage, wire.Prepared, wire.Residency, wire.Places, wire.Stats)
 _PING_SECONDS = 1.0
 
 
@@ -46,6 +46,13 @@ class EngineCalls:
     def locate(self, digests: list[str]) -> dict[str, wire.Tier]:
         return self._call(wire.Locate("locate", tuple(digests)), wire.Places).tiers
 
+    def stats(self) -> wire.Stats:
+        return self._call(wire.ReadStats("stats"), wire.Stats)
+
+    def drain(self, *, draining: bool) -> wire.Description:
+        """Have it refuse new requests, or take them again."""
+        return self._call(wire.Drain("drain", draining), wire.Description)
+
     def prepare(self, text: str | None = None, messages: tuple[wire.Message, ...] | None = None) -> wire.Prepared:
         """One of the two. Raises EngineRefusal."""
         return self._call(wire.Prepare("prepare", text=text, messages=messages), wire.Prepared)
@@ -77,9 +84,7 @@ class EngineCalls:
             raise EngineGone(f"the engine could not be reached within {self._seconds:g} s")
         self._socket.send(wire.encode_request(request))
 
-    def _call(
-        self, request: wire.Describe | wire.Prepare | wire.ReadJournal | wire.Pin | wire.Locate, kind: type[Answer]
-    ) -> Answer:
+    def _call(self, request: wire.Call, kind: type[Answer]) -> Answer:
         self._send(request)
         deadline = time.monotonic() + self._seconds
         while (left := deadline - time.monotonic()) > 0 and self._socket.poll(int(left * 1000) + 1):
