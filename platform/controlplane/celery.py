@@ -3,9 +3,11 @@
 import os
 from typing import Any
 
-from celery import Celery, Task
+from celery import Celery, Task, signals
+from django.conf import settings
 from django.db import transaction
 
+from controlplane.job_log import JobLog, JobWatch
 from tenants.scope import ALL_TENANTS, tenant_scope
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
@@ -22,6 +24,12 @@ class PlatformTask(Task):  # type: ignore[misc]  # celery has no types
 app = Celery("veneer", task_cls=PlatformTask)
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+@signals.worker_init.connect  # type: ignore[untyped-decorator]  # celery has no types
+def watch_jobs(**_: Any) -> None:
+    """A process that runs tasks notes how they ended."""
+    JobWatch(JobLog(settings.VALKEY_URL)).connect()
 
 
 def enqueue(task: str, *args: Any) -> None:

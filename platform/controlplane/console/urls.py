@@ -1,10 +1,13 @@
 from django.urls import path, re_path
 
 from controlplane.console import (
+    all_batches,
     audit,
-    companies,
-    company_sign_in,
+    base_models,
+    fleet,
+    health,
     invitations,
+    jobs,
     joining,
     key_changes,
     keys,
@@ -19,7 +22,7 @@ from controlplane.console import (
     second_step,
     session,
     sessions,
-    single_sign_on,
+    tenant_alerts,
 )
 
 urlpatterns = [
@@ -27,10 +30,6 @@ urlpatterns = [
     path("api/v1/session/code", second_step.CodeApi.as_view()),
     path("api/v1/session/passkey/start", second_step.StartPasskeyApi.as_view()),
     path("api/v1/session/passkey", second_step.PasskeyApi.as_view()),
-    path("api/v1/session/company", company_sign_in.StartCompanyApi.as_view()),
-    path("api/v1/session/company/finish", company_sign_in.FinishCompanyApi.as_view()),
-    path("api/v1/account/companies", companies.CompaniesApi.as_view()),
-    path("api/v1/account/companies/<slug:link_id>/remove", companies.RemoveCompanyApi.as_view()),
     path("api/v1/account/second-factor", second_factor.SecondFactorApi.as_view()),
     path("api/v1/account/totp", second_factor.TotpApi.as_view()),
     path("api/v1/account/totp/confirm", second_factor.ConfirmTotpApi.as_view()),
@@ -40,10 +39,6 @@ urlpatterns = [
     path("api/v1/account/passkeys", passkeys.PasskeysApi.as_view()),
     path("api/v1/account/passkeys/<slug:passkey_id>/remove", passkeys.RemovePasskeyApi.as_view()),
     path("api/v1/tenant/second-factor", second_factor.TenantSecondFactorApi.as_view()),
-    path("api/v1/tenant/single-sign-on", single_sign_on.SingleSignOnApi.as_view()),
-    path("api/v1/tenant/single-sign-on/domains", single_sign_on.DomainsApi.as_view()),
-    path("api/v1/tenant/single-sign-on/domains/<slug:domain_id>", single_sign_on.DomainApi.as_view()),
-    path("api/v1/tenant/single-sign-on/domains/<slug:domain_id>/confirm", single_sign_on.ConfirmDomainApi.as_view()),
     path("api/v1/account/password", password.PasswordApi.as_view()),
     path("api/v1/account/password/reset", password.AskForResetApi.as_view()),
     path("api/v1/account/password/new", password.NewPasswordApi.as_view()),
@@ -74,6 +69,16 @@ urlpatterns = [
     path("api/v1/audit", audit.AuditApi.as_view()),
     path("api/v1/audit/export", audit.AuditExportApi.as_view()),
     path("api/v1/operator/audit", audit.OperatorAuditApi.as_view()),
+    path("api/v1/operator/fleet", fleet.FleetApi.as_view()),
+    path("api/v1/operator/fleet/<slug:replica>/drain", fleet.DrainApi.as_view()),
+    path("api/v1/operator/fleet/<slug:replica>/resume", fleet.ResumeApi.as_view()),
+    path("api/v1/operator/fleet/<slug:replica>/restart", fleet.RestartApi.as_view()),
+    path("api/v1/operator/base-models", base_models.BaseModelsApi.as_view()),
+    path("api/v1/operator/health", health.HealthApi.as_view()),
+    path("api/v1/operator/jobs", jobs.JobsApi.as_view()),
+    path("api/v1/operator/batches", all_batches.OperatorBatchesApi.as_view()),
+    path("api/v1/operator/tenant-alerts", tenant_alerts.TenantAlertsApi.as_view()),
+    path("api/v1/operator/incoming", jobs.IncomingApi.as_view()),
     path("healthz", pages.health),
     # Everything else is a page of the console, but for what programs ask: they get 404 in JSON, not HTML.
     re_path(r"^(?!(?:api|v1|ws|static|assets)(?:/|$)).*$", pages.page),
