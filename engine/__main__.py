@@ -16,7 +16,7 @@ from engine.adapters.fetch import adapter_loader, folder_reference
 from engine.adapters.format import BaseShape
 from engine.adapters.format import Limits as AdapterLimits
 from engine.adapters.pool import AdapterPool, AdapterUnavailable
-from engine.config import EngineConfig, KVType, Speculate
+from engine.config import EngineConfig, KVType, Speculate, WeightType
 from engine.core import Engine
 from engine.decoding.tokenizer import Tokenizer, TokenizerError
 from engine.logs import set_up_logs
@@ -132,6 +132,7 @@ def _config(options: argparse.Namespace) -> EngineConfig:
         url=options.url,
         device=device,
         exact=options.exact,
+        weights=options.weights,
         kv=options.kv,
         page_size=options.page_size,
         kv_pool_tokens=options.kv_pool_tokens,
@@ -166,6 +167,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--url", required=True, help="where to listen: ipc://PATH or tcp://127.0.0.1:PORT")
     add("--device", choices=("auto", "cpu", "cuda"), default="auto")
     add("--exact", action="store_true", help="fp32 weights and fp32 KV, the mode oracles compare in")
+    add(
+        "--weights",
+        choices=get_args(WeightType),
+        default=shipped.weights,
+        help="what the base model's linears are kept and multiplied in; adapters stay in 16 bits (%(default)s)",
+    )
     add("--kv", choices=get_args(KVType), help="what keys and values are kept in: fp8, or fp32 with --exact")
     add("--threads", type=int, default=shipped.threads, help="CPU threads; 0 = all cores")
     for name, help_text in (

@@ -221,13 +221,15 @@ Request = Call | Generate | Abort | Ping | AckJournal
 class Usage(msgspec.Struct, frozen=True):
     """What a request used, as the journal has it. cached_tokens is a part of prompt_tokens.
 
-    device_ns: nanoseconds of the device that were this request's share of the steps it took part in.
+    device_ns: nanoseconds of the device that were this request's share of the steps it took part in; prefill_ns: the
+    part of them that computed its prompt.
     """
 
     prompt_tokens: int
     cached_tokens: int
     completion_tokens: int
     device_ns: int
+    prefill_ns: int = 0
 
 
 class Description(msgspec.Struct, tag="description", frozen=True):
