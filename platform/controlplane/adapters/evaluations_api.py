@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from drf_spectacular.utils import extend_schema
-from rest_framework.permissions import BasePermission
+from rest_framework import views
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -23,7 +23,6 @@ from controlplane.adapters.evaluations import (
     start_evaluation,
 )
 from controlplane.adapters.prompt_sets import live_adapter
-from controlplane.api_view import APIView
 from controlplane.errors import Forbidden
 from controlplane.rest import PAGE_PARAMETERS, Allowed, ErrorBody, caller, keyset_page, page_of, tenant_of
 from tenants.api_auth import Caller
@@ -31,17 +30,18 @@ from tenants.models import Tenant
 from tenants.scope import tenant_scope
 
 
-class MayAsk(BasePermission):
-    """Whoever starts an evaluation spends the tenant's money on inference."""
+class MayAsk(Allowed):
+    """Whoever starts an evaluation spends the tenant's money on inference, too."""
 
-    message = "An evaluation asks the models: your role or key needs `inference` as well."
+    message = "Your role or key does not allow this: an evaluation needs a role, or scopes, for adapters and inference."
 
-    def has_permission(self, request: Request, view: APIView) -> bool:
-        return request.method != "POST" or caller(request).can("inference")
+    def has_permission(self, request: Request, view: views.APIView) -> bool:
+        is_allowed = super().has_permission(request, view)
+        return is_allowed and (request.method != "POST" or caller(request).can("inference"))
 
 
 class EvaluationsApi(AdapterView):
-    permission_classes = (Allowed, MayAsk)
+    permission_classes = (MayAsk,)
     action_needed: ClassVar[dict[str, str]] = {"GET": READ, "POST": WRITE}
 
     @extend_schema(

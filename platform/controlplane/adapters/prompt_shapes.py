@@ -33,7 +33,9 @@ class PromptShape(KnownFields):
     """Either messages, for the chat template, or a plain prompt. contains: a text that a right answer has in it.
     json_schema: what a right answer follows, being JSON as a whole."""
 
-    messages = PromptMessageShape(many=True, required=False, allow_empty=False, max_length=_MAX_MESSAGES)
+    messages = serializers.ListField(
+        child=PromptMessageShape(), required=False, allow_empty=False, max_length=_MAX_MESSAGES
+    )
     prompt = serializers.CharField(max_length=MAX_CHARS, trim_whitespace=False, required=False)
     contains = serializers.CharField(max_length=_MAX_EXPECTED, trim_whitespace=False, required=False)
     json_schema = SchemaField(required=False)
@@ -58,7 +60,7 @@ class PromptSetInput(KnownFields):
             "invalid": "take 1 to 63 letters, digits, blanks, '.', '_', '-', a letter or digit at each end"
         },
     )
-    prompts = PromptShape(many=True, allow_empty=False, max_length=MAX_PROMPTS)
+    prompts = serializers.ListField(child=PromptShape(), allow_empty=False, max_length=MAX_PROMPTS)
 
     class Meta:
         ref_name = "CreatePromptSet"

@@ -13,6 +13,7 @@ from controlplane.adapters.queries import ListedModel, ResolvedAdapter, listed_m
 from controlplane.inference.admission import base_model, check_allowed, model_not_found
 from controlplane.inference.answers import Json
 from controlplane.inference.endpoint import Call, endpoint
+from controlplane.inference.registrations import register_model
 from controlplane.inference.replies import json_reply
 from tenants.auth import Principal
 from tenants.models import Tenant
@@ -20,8 +21,14 @@ from tenants.scope import tenant_scope
 from tenants.sql import run_async
 
 
+@csrf_exempt
+async def models(request: HttpRequest) -> HttpResponseBase:
+    """GET or POST /v1/models."""
+    return await (register_model if request.method == "POST" else list_models)(request)
+
+
 @endpoint("GET", "inference")
-async def models(call: Call) -> HttpResponseBase:
+async def list_models(call: Call) -> HttpResponseBase:
     tenant_id = call.principal.tenant_id
     listed = await run_async(call.door.pool, listed_models(tenant_id=tenant_id), tenant=tenant_id)
     adapters = [

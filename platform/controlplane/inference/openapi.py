@@ -7,6 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from controlplane.inference import openapi_answers as answers
 from controlplane.inference import openapi_batches
 from controlplane.inference import openapi_bodies as bodies
+from controlplane.inference import openapi_registrations as registrations
 from controlplane.inference.parameters import TIMEOUT, TIMEOUT_HEADER
 from controlplane.inference.replies import json_reply
 
@@ -116,7 +117,8 @@ def _reading() -> Json:
     )
     health = answers.record(status={"enum": ["ok", "degraded"]}, engine={"enum": ["up", "away"]})
     return {
-        "/v1/models": _get("What this key may call.", answers.listed(_MODEL)),
+        "/v1/models": {**_get("What this key may call.", answers.listed(_MODEL)), **_registering()},
+        "/v1/jobs/{id}": _get("How far a registration is.", registrations.job(), [name], 404),
         "/v1/models/{id}": _get("One model, by a name of it.", _MODEL, [name], 404),
         "/v1/usage": _get("The tenant's totals by model on [from, to).", usage, times, 400),
         "/v1/key": _get("This key, its limits and what it has spent.", answers.record(data=data)),
@@ -124,6 +126,14 @@ def _reading() -> Json:
         "/health": {"get": _public("Whether the door answers, and the engine is up.", health)},
         "/openapi.json": {"get": _public("This description.", {"type": "object"})},
     }
+
+
+def _registering() -> Json:
+    text = "Fetch an adapter from where it lies."
+    found = _post(registrations.registration_body(), registrations.started(), text, streams=False)
+    del found["post"]["parameters"]  # nothing runs, so that nothing can be late
+    found["post"]["responses"] |= answers.errors(409)
+    return found
 
 
 def _get(text: str, answer: Json, parameters: list[Json] | None = None, *also: int) -> Json:

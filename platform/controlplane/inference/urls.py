@@ -7,6 +7,7 @@ from controlplane.inference.api import chat_completions, completions
 from controlplane.inference.catalog import model, models
 from controlplane.inference.embeddings import embeddings
 from controlplane.inference.endpoint import unknown_url
+from controlplane.inference.registrations import job
 from controlplane.inference.responses import responses
 from controlplane.inference.tokens import detokenize, tokenize
 
@@ -19,6 +20,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("detokenize", detokenize),
     path("models", models),
     path("models/<path:name>", model),
+    path("jobs/<slug:job_id>", job),
     path("usage", usage),
     path("key", key),
     path("generation", generation),
