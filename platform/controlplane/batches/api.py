@@ -58,9 +58,9 @@ class FaultShape(serializers.Serializer[Any]):
 
 
 class FullBatchShape(BatchShape):
-    """errors: why it failed or was stopped. The files are the key's: GET /v1/files/{id}/content."""
+    """faults: why it failed or was stopped. The files are the key's: GET /v1/files/{id}/content."""
 
-    errors = FaultShape(many=True)
+    faults = FaultShape(many=True)
     input_file_id = serializers.CharField()
     output_file_id = serializers.CharField(allow_null=True)
     error_file_id = serializers.CharField(allow_null=True)
@@ -97,7 +97,7 @@ def full_body(batch: Batch) -> dict[str, Any]:
     has_ended = batch.ended_at is not None
     return {
         **row_body(batch),
-        "errors": batch.errors,
+        "faults": batch.errors,
         "input_file_id": batch.input_file_id,
         "output_file_id": batch.output_file_id if has_ended else None,
         "error_file_id": batch.error_file_id if has_ended else None,

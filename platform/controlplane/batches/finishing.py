@@ -5,6 +5,7 @@ Whoever dies in the middle is taken over: the files have been named before, and 
 
 from collections.abc import Iterator
 from datetime import timedelta
+from tempfile import TemporaryFile
 from typing import Any, Final
 
 import msgspec
@@ -83,41 +84,25 @@ def error_line(number: int, custom_id: str, *, response: Any = None, error: Any 
     return msgspec.json.encode(record).decode()
 
 
-class _Counted:
-    """Lines on their way into a file, with their bytes counted."""
-
-    def __init__(self, lines: Iterator[bytes]) -> None:
-        self._lines = lines
-        self.size = 0
-
-    def __iter__(self) -> Iterator[bytes]:
-        for line in self._lines:
-            self.size += len(line)
-            yield line
-
-
 def _write(batch: Batch, file_id: str | None, kind: str, lines: Iterator[bytes]) -> File | None:
     """None where there is nothing to say. The row comes with the batch's end."""
     assert file_id is not None
-    first = next(lines, None)
-    if first is None:
-        return None
-    content = _Counted(_after(first, lines))
-    put_file(batch.tenant_id, file_id, content)
+    with TemporaryFile() as spool:  # the store cannot read one of its files while it takes another
+        spool.writelines(lines)
+        size = spool.tell()
+        if not size:
+            return None
+        spool.seek(0)
+        put_file(batch.tenant_id, file_id, spool)
     return File(
         id=file_id,
         tenant_id=batch.tenant_id,
         key_id=batch.key_id,
         purpose=Purpose.BATCH_OUTPUT,
         filename=f"{batch.id}_{kind}.jsonl",
-        size=content.size,
+        size=size,
         expires_at=timezone.now() + timedelta(seconds=batch.output_kept_seconds),
     )
-
-
-def _after(first: bytes, lines: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from lines
 
 
 @transaction.atomic

@@ -28,7 +28,7 @@ class Upload:
     """content: open, at its beginning; whoever reads the form closes it."""
 
     name: str
-    content: UploadedFile
+    content: "UploadedFile[bytes]"
     size: int
     kept: timedelta
 
@@ -59,7 +59,7 @@ def _check_purpose(fields: "MultiValueDict[str, str]") -> None:
         raise wrong("purpose", purpose, "only `batch` is served here")
 
 
-def _checked(files: "MultiValueDict[str, UploadedFile]", kept: timedelta) -> Upload:
+def _checked(files: "MultiValueDict[str, UploadedFile[bytes]]", kept: timedelta) -> Upload:
     file = files.get("file")
     if file is None:
         raise InvalidRequest(

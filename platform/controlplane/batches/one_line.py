@@ -48,25 +48,25 @@ async def run_line(door: Door, principal: Principal, task: Task) -> None:
     batch = task.batch
     row = await in_thread(batch.tenant_id, begin_line, batch, task.number, task.line.custom_id)
     while row.attempt <= MAX_ATTEMPTS:
-        runs: list[Run] = []
+        asked: list[int] = []
         request_id = request_id_of(row)
         try:
             share = await _share(door, principal, task, row)
-            begin = functools.partial(_begin, door, principal, request_id, share, runs)
+            begin = functools.partial(_begin, door, principal, request_id, share, asked)
             body = await ANSWERS[task.line.url](door, parse_json(bytes(task.line.body)), begin)
-            await _keep(row, LineState.COMPLETED, _answer(task, request_id, 200, body), runs)
+            await _keep(row, LineState.COMPLETED, _answer(task, request_id, 200, body), asked)
             return
         except ApiError as error:
             if not may_pass(error) or row.attempt == MAX_ATTEMPTS:
-                await _keep(row, LineState.FAILED, _answer(task, request_id, error.status, error.body()), runs)
+                await _keep(row, LineState.FAILED, _answer(task, request_id, error.status, error.body()), asked)
                 return
             log.info("%s: %s; tried again", request_id, error.code)
             await in_thread(batch.tenant_id, lose_attempt, row)
             await asyncio.sleep(pause(row.attempt, error))
-    error = Unavailable(
+    lost = Unavailable(
         f"{MAX_ATTEMPTS} attempts at this line were lost: send it in a batch of its own.", code="line_lost"
     )
-    await _keep(row, LineState.FAILED, _answer(task, request_id_of(row), error.status, error.body()), [])
+    await _keep(row, LineState.FAILED, _answer(task, request_id_of(row), lost.status, lost.body()), [])
 
 
 def request_id_of(row: BatchLine) -> str:
@@ -74,11 +74,11 @@ def request_id_of(row: BatchLine) -> str:
 
 
 async def _begin(
-    door: Door, principal: Principal, request_id: str, share: Share, runs: list[Run], wanted: Wanted
+    door: Door, principal: Principal, request_id: str, share: Share, asked: list[int], wanted: Wanted
 ) -> Run:
-    run = await start(door, principal, wanted, request_id, share)
-    runs.append(run)
-    return run
+    """asked: gets how many requests to the engine it is, which may be billed even where this raises."""
+    asked.append(len(wanted.prompts))
+    return await start(door, principal, wanted, request_id, share)
 
 
 async def _share(door: Door, principal: Principal, task: Task, row: BatchLine) -> Share:
@@ -106,9 +106,8 @@ def pause(attempt: int, error: ApiError) -> float:
     return max(min(2.0 ** (attempt - 2), LONGEST_PAUSE_SECONDS), min(float(told), LONGEST_PAUSE_SECONDS))
 
 
-async def _keep(row: BatchLine, state: LineState, answer: str, runs: list[Run]) -> None:
-    prompts = sum(len(run.prompts) for run in runs)
-    await in_thread(row.tenant_id, end_line, row, state, answer, prompts)
+async def _keep(row: BatchLine, state: LineState, answer: str, asked: list[int]) -> None:
+    await in_thread(row.tenant_id, end_line, row, state, answer, sum(asked))
 
 
 def _answer(task: Task, request_id: str, status: int, body: dict[str, Any]) -> str:

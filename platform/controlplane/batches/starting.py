@@ -165,7 +165,7 @@ def _failed(principal: Principal, asked: Asked, look: Look) -> Batch:
         msgspec.json.encode({"line": fault.line, "custom_id": None, "response": None, "error": fault.body()}) + b"\n"
         for fault in look.faults
     )
-    put_file(batch.tenant_id, batch.error_file_id, [content])
+    put_file(batch.tenant_id, batch.error_file_id, content)
     File.objects.create(
         id=batch.error_file_id,
         tenant_id=batch.tenant_id,

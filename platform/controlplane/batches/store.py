@@ -1,6 +1,6 @@
 """Bytes of files in the object store: `files/<tenant id>/<file id>`. Both ids are ours: no name leads anywhere."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -19,7 +19,7 @@ def _key(tenant_id: str, file_id: str) -> str:
     return f"files/{tenant_id}/{file_id}"
 
 
-def put_file(tenant_id: str, file_id: str, content: IO[bytes] | Iterable[bytes]) -> None:
+def put_file(tenant_id: str, file_id: str, content: IO[bytes] | bytes) -> None:
     """All of it or nothing; replaces what was there."""
     obstore.put(_store(), _key(tenant_id, file_id), content)
 

@@ -130,8 +130,10 @@ def _status(finish_reason: str) -> str:
 
 
 def _ended(event: dict[str, Any]) -> Json:
-    """latency_seconds: from its admission to its last token."""
-    seconds = (event["finished_at"] - event["started_at"]).total_seconds()
+    """Seconds are from its admission on: to its first token (null: there was none, or only the journal told of it), and
+    to its last."""
+    started, first = event["started_at"], event["first_at"]
+    seconds = (event["finished_at"] - started).total_seconds()
     return {
         "model": event["model"],
         "adapter_version": event["adapter_version_id"],
@@ -143,8 +145,9 @@ def _ended(event: dict[str, Any]) -> Json:
         "completion_tokens": event["completion_tokens"],
         "device_seconds": event["device_ns"] / 1e9,
         "cost": money_text(event["amount"]),
-        "started_at": event["started_at"].isoformat(),
+        "started_at": started.isoformat(),
         "finished_at": event["finished_at"].isoformat(),
+        "first_token_seconds": (first - started).total_seconds() if first else None,
         "latency_seconds": seconds,
         "tokens_per_second": event["completion_tokens"] / seconds if seconds else None,
     }

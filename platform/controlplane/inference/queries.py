@@ -25,7 +25,7 @@ FROM billing_usageevent WHERE tenant_id = %(tenant)s AND key_id = %(key)s
 """
 _GENERATION: Final = """
 SELECT model, adapter_version_id, key_id, is_batch, prompt_tokens, cached_tokens, completion_tokens, device_ns, amount,
-    finish_reason, started_at, finished_at
+    finish_reason, started_at, first_at, finished_at
 FROM billing_usageevent WHERE tenant_id = %(tenant)s AND request_id = %(request_id)s
 """
 

@@ -28,9 +28,7 @@ log = logging.getLogger(__name__)
 FIRST_EVENT_SECONDS = 15.0
 
 
-async def start(
-    door: Door, principal: Principal, wanted: Wanted, request_id: str, share: Share | None = None
-) -> Run:
+async def start(door: Door, principal: Principal, wanted: Wanted, request_id: str, share: Share | None = None) -> Run:
     """The request, admitted and running: its first event is there, or a stream has waited for it long enough to be
     kept open by comments. Raises ApiError when it does not get that far.
 
@@ -51,7 +49,9 @@ async def _drive_all(door: Door, orders: list[Order], run: Run, share: Share | N
     try:
         # One hold is taken by one statement; several need a transaction around them.
         run_plan = run_lean if len(orders) == 1 else run_async
-        limits = await run_plan(door.pool, _hold_all(orders, door.hold_ttl, share), tenant=orders[0].principal.tenant_id)
+        limits = await run_plan(
+            door.pool, _hold_all(orders, door.hold_ttl, share), tenant=orders[0].principal.tenant_id
+        )
         run.admit(limits.headers())
         door.held.update(order.request_id for order in orders)
         weight, n = float(limits.weight), orders[0].sampling.n

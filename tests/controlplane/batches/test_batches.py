@@ -364,6 +364,7 @@ def test_what_does_not_pass_is_told(client: openai.OpenAI, caller: Caller, stack
     [bad] = records(client, client.batches.retrieve(batch.id).error_file_id)
     assert (bad["response"]["status_code"], bad["response"]["body"]["error"]["code"]) == (503, "non_finite_logits")
     assert client.batches.retrieve(batch.id).status == "completed"
+    assert Decimal(client.batches.retrieve(batch.id).cost) == sum(event.amount for event in usage_of(caller))
 
 
 def test_a_tenant_has_only_so_many_lines_at_once(client: openai.OpenAI, stack: Served, settings: Any) -> None:
@@ -400,8 +401,8 @@ def test_anothers_batch_is_missing(stack: Served, client: openai.OpenAI, caller:
                 told.append([(each.status_code, each.text.replace(name, "<id>")) for each in answers])
             assert told[0] == told[1]
             assert [status for status, _ in told[0]] == [404, 404]
-            assert api.get("").json()["data"] == []
-            assert api.get(f"?after={batch.id}").status_code == 400
+        assert httpx.get(f"{stack.url}/v1/batches", headers=headers).json()["data"] == []
+        assert httpx.get(f"{stack.url}/v1/batches?after={batch.id}", headers=headers).status_code == 400
     assert row_of(batch.id).status == "validating"
     assert client.batches.retrieve(batch.id).id == batch.id
 

@@ -132,9 +132,7 @@ STEPS = st.sampled_from(["draw", "settle", "release", "end"])
 @given(
     limits=st.fixed_dictionaries({"budget": st.sampled_from([None, D("0.5"), D(2)]), "concurrency": st.just(1)}),
     reserved=st.tuples(MONEY, TOKENS),
-    steps=st.lists(
-        st.tuples(STEPS, MONEY, TOKENS, MONEY, TOKENS), max_size=12
-    ),
+    steps=st.lists(st.tuples(STEPS, MONEY, TOKENS, MONEY, TOKENS), max_size=12),
 )
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 def test_whatever_happens_the_sums_hold(
