@@ -8,8 +8,8 @@ import { CompanyReturnPage } from "./CompanyReturnPage";
 import { SignInForm } from "./SignInForm";
 
 it("leaves for the company that an address or a short name leads to", async () => {
-  const assign = vi.fn();
-  vi.stubGlobal("location", { ...location, origin: location.origin, assign });
+  const [real, assign] = [location, vi.fn()];
+  vi.stubGlobal("location", { origin: real.origin, assign });
   const answers = [
     { status: 404, body: { error: { message: "no company signs its people in" } } },
     { body: { url: "https://login.acme.test/authorize?state=s" } },
@@ -28,7 +28,7 @@ it("leaves for the company that an address or a short name leads to", async () =
   );
   expect(await seen[0]?.json()).toEqual({ email: "ann@acme.test" });
   expect(await seen[1]?.json()).toEqual({ tenant: "acme" });
-  vi.unstubAllGlobals();
+  vi.stubGlobal("location", real);
 });
 
 it("hands over once what the company sent back, and is done", async () => {

@@ -64,7 +64,7 @@ it("keeps a secret that is not typed anew", async () => {
     "PUT /api/v1/tenant/single-sign-on": { body: SET },
   });
   renderPage(<SettingsPage />);
-  await userEvent.click(await screen.findByLabelText("Members must come in this way"));
+  await userEvent.click(await screen.findByRole("switch", { name: /Members must/ }));
   await userEvent.click(screen.getByRole("button", { name: "Save" }));
   await waitFor(() => expect(seen.some(({ method }) => method === "PUT")).toBe(true));
   const body = await seen.find(({ method }) => method === "PUT")?.json();
