@@ -85,6 +85,9 @@ BATCH_LINES_PER_TENANT = env_int("VENEER_BATCH_LINES_PER_TENANT", 4)
 AUTH_CACHE_SECONDS = 0.8  # a revoked key is refused within a second, everywhere
 # What an hour of this device costs the operator, in dollars: turns device-seconds into cost.
 DEVICE_COST_PER_HOUR = _setting("VENEER_DEVICE_COST_PER_HOUR", "0.40")
+# What the owner of a shared adapter may ask on top, in dollars per million tokens, and the percentage the operator keeps.
+MAX_MARKUP = env_str("VENEER_MAX_MARKUP", "10")
+MARKUP_SHARE_PERCENT = env_int("VENEER_MARKUP_SHARE_PERCENT", 20)
 # A billing period closes by itself this long after its end: what ran at midnight has come into the books by then.
 CLOSE_DELAY_SECONDS = env_int("VENEER_CLOSE_DELAY_SECONDS", 3600)
 # Who invoices. In the address "\\n" is a new line. A TrueType font is needed for names outside Latin-1.
@@ -92,6 +95,10 @@ SELLER_NAME = env_str("VENEER_SELLER_NAME", "Veneer")
 SELLER_ADDRESS = env_str("VENEER_SELLER_ADDRESS", "").replace("\\n", "\n")
 SELLER_TAX_ID = env_str("VENEER_SELLER_TAX_ID", "")
 INVOICE_FONT = env_str("VENEER_INVOICE_FONT", "")
+# Payments by card and bank through Stripe; without a key there are none. The secret is that of its webhook.
+STRIPE_KEY = env_str("VENEER_STRIPE_KEY", "")
+STRIPE_WEBHOOK_SECRET = env_str("VENEER_STRIPE_WEBHOOK_SECRET", "")
+STRIPE_API_URL = env_str("VENEER_STRIPE_API_URL", "https://api.stripe.com")
 
 # --- Django -------------------------------------------------------------------------------------------------------
 DEBUG = env_bool("VENEER_DEBUG", False)
@@ -177,7 +184,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "controlplane.rest_schema.ManagementSchema",
     "EXCEPTION_HANDLER": "controlplane.errors.drf_exception_handler",
     "UNAUTHENTICATED_USER": None,
     "COERCE_DECIMAL_TO_STRING": True,
@@ -194,10 +201,13 @@ SPECTACULAR_SETTINGS = {
     # Where several shapes have a field of one name, each with choices of its own.
     "ENUM_NAME_OVERRIDES": {
         "InvoiceStateEnum": ["open", "overdue", "paid"],
+        "RoleEnum": "tenants.models.Role.choices",
         "AlertKindEnum": "controlplane.billing.alert_models.AlertKind.choices",
         "PartStateEnum": ["up", "degraded", "down"],
         "VersionStateEnum": ["uploading", "checking", "ready", "rejected"],
         "ReplicaStateEnum": ["serving", "draining", "away"],
+        "PaymentStateEnum": "controlplane.billing.payment_models.PaymentState.choices",
+        "PaymentKindEnum": "controlplane.billing.payment_models.PaymentKind.choices",
         "InvoiceEntryKindEnum": "controlplane.billing.invoice_models.EntryKind.choices",
     },
 }
@@ -237,8 +247,12 @@ CELERY_BEAT_SCHEDULE = {
     "find-alerts": {"task": "inference.find_alerts", "schedule": 30.0},
     "mail-alerts": {"task": "billing.mail_alerts", "schedule": 30.0},
     "send-webhooks": {"task": "billing.send_webhooks", "schedule": 5.0},
+    "roll-up-usage": {"task": "billing.roll_up", "schedule": 60.0},
+    "find-unusual-spend": {"task": "billing.find_unusual_spend", "schedule": 300.0},
     "expire-credit": {"task": "billing.expire_credit", "schedule": 60.0},
+    "mail-notices": {"task": "console.mail_notices", "schedule": 15.0},
     "sweep-sessions": {"task": "console.sweep_sessions", "schedule": 3600.0},
+    "sweep-answers": {"task": "console.sweep_answers", "schedule": 3600.0},
     # What is sent while a worker is at it is dropped: it looks itself.
     "work-off-batches": {"task": "batches.work", "schedule": 5.0, "options": {"expires": 5}},
     "sweep-batches": {"task": "batches.sweep", "schedule": 60.0},
@@ -258,5 +272,5 @@ LOGGING = {
     },
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["request_id"]}},
     "root": {"handlers": ["stderr"], "level": env_str("VENEER_LOG_LEVEL", "INFO")},
-    "loggers": {name: {"level": "WARNING"} for name in ("httpx", "httpx2", "uvicorn.access", "fido2")},
+    "loggers": {name: {"level": "WARNING"} for name in ("httpx", "httpx2", "uvicorn.access", "fido2", "stripe")},
 }

@@ -7,8 +7,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
 from controlplane.batches.models import Batch
 from controlplane.batches.states import Status
 from controlplane.rest import PAGE_PARAMETERS, ErrorBody, OperatorOnly, keyset_page, page_of

@@ -11,10 +11,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from controlplane.adapters.models import Adapter
 from controlplane.adapters.states import State
+from controlplane.api_view import APIView
 from controlplane.billing.models import Price
 from controlplane.rest import OperatorOnly
 

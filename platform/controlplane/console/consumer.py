@@ -17,7 +17,7 @@ from controlplane.console.fleet_feed import FleetFeed, Frame
 from controlplane.events import group_name
 from tenants.api_auth import caller_for
 from tenants.models import User
-from tenants.sessions import SessionStore
+from tenants.sessions import Company, SessionStore, company_of
 
 CHECK_EVERY: Final = 10.0  # seconds for which a membership, once seen, is believed
 GONE: Final = 4401  # close code: signed out, or no member any more
@@ -99,24 +99,24 @@ class EventsConsumer(AsyncJsonWebsocketConsumer):  # type: ignore[misc]  # chann
     @database_sync_to_async  # type: ignore[untyped-decorator]  # channels has no types
     def _look(self, asked: str | None) -> Listener | None:
         """Whose events the session's person may see; None for strangers and the signed out."""
-        user = signed_in(self.scope["cookies"].get(settings.SESSION_COOKIE_NAME))
+        user, company = signed_in(self.scope["cookies"].get(settings.SESSION_COOKIE_NAME))
         if user is None:
             return None
         try:
-            tenant = caller_for(user, asked).tenant
+            found = caller_for(user, asked, company)
         except NotFound:
             return None
-        if tenant is None and not user.is_operator:
+        if found.tenant is None and not found.is_operator:
             return None
-        return Listener(str(tenant.id) if tenant else None, user.is_operator)
+        return Listener(str(found.tenant.id) if found.tenant else None, found.is_operator)
 
 
-def signed_in(session_key: str | None) -> User | None:
-    """Whose session this is now, which may not be what it was when the socket was opened."""
+def signed_in(session_key: str | None) -> tuple[User | None, Company | None]:
+    """Whose session this is now, which may not be what it was when the socket was opened; and through whom."""
     request = HttpRequest()
     request.session = SessionStore(session_key)
     user = get_user(request)
-    return user if isinstance(user, User) else None
+    return user if isinstance(user, User) else None, company_of(request.session)
 
 
 def _watched(text: str | None) -> list[str] | None:

@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
 from controlplane.console.engine_process import own_engine, restart_own_engine
 from controlplane.errors import Conflict, NotFound, Unavailable
 from controlplane.inference.engine_faults import EngineGone

@@ -18,8 +18,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
+from controlplane.api_view import APIView
 from controlplane.console.workers import workers_online
 from controlplane.inference.engine_faults import EngineGone
 from controlplane.inference.engine_sync import EngineCalls

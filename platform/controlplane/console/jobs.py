@@ -11,10 +11,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.views import APIView
 
 from controlplane.adapters.models import AdapterVersion
 from controlplane.adapters.states import State
+from controlplane.api_view import APIView
 from controlplane.console.workers import queue_lengths, running_tasks
 from controlplane.errors import Unavailable
 from controlplane.job_log import JobLog

@@ -81,21 +81,21 @@ def theirs(cast: Cast, settings: Any, tmp_path: Path) -> dict[str, str]:
         cached_tokens=0, completion_tokens=0, device_ns=0, amount=0, finish_reason="stop", started_at=now,
         finished_at=now,
     )  # fmt: skip
+    batch = Batch.objects.create(
+        tenant=acme, key=key, endpoint="/v1/completions", completion_window="24h", input_file_id="file_x",
+        output_kept_seconds=3600, expires_at=now + timedelta(1),
+    )  # fmt: skip
     prompts = PromptSet.objects.create(tenant=acme, adapter=adapter, name="smoke", prompts=[{"prompt": "x"}])
     evaluation = Evaluation.objects.create(
         tenant=acme, adapter=adapter, prompt_set=prompts, prompt_set_name="smoke", candidate=version, key=key,
         max_tokens=1, total=0,
     )  # fmt: skip
-    batch = Batch.objects.create(
-        tenant=acme, key=key, endpoint="/v1/completions", completion_window="24h", input_file_id="file_x",
-        output_kept_seconds=3600, expires_at=now + timedelta(1),
-    )  # fmt: skip
     found = {
-        "request_id": request.request_id,
-        "batch_id": batch.id,
         "prompt_set_id": prompts.id,
         "evaluation_id": evaluation.id,
         "key_id": key.id,
+        "request_id": request.request_id,
+        "batch_id": batch.id,
         "adapter_id": adapter.id,
         "version_id": version.id,
         "name": "adapter_config.json",
