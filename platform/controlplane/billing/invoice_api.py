@@ -73,9 +73,7 @@ class InvoiceCsvApi(APIView):
     permission_classes = (Allowed,)
     action_needed = "billing:read"
 
-    @extend_schema(
-        operation_id="invoices_csv", responses={(200, "text/csv"): OpenApiTypes.STR, 404: ErrorBody}
-    )
+    @extend_schema(operation_id="invoices_csv", responses={(200, "text/csv"): OpenApiTypes.STR, 404: ErrorBody})
     def get(self, request: Request, invoice_id: str) -> StreamingHttpResponse:
         """The lines, which add up to the subtotal."""
         tenant = tenant_of(request)

@@ -35,10 +35,10 @@ class InvoiceShape(serializers.Serializer[Any]):
 
 
 class InvoiceLineShape(LineShape):
-    """kind: a statement line's; credit, earned (credit used, of which kind) or carried. amount: in whole cents; the lines'
-    add up to the subtotal. exact: what the line came to."""
+    """kind: a statement line's; or credit, earned (credit used), carried. amount: in whole cents; the lines' add up to
+    the subtotal. exact: what the line came to."""
 
-    kind = serializers.CharField()
+    kind = serializers.CharField()  # type: ignore[assignment]  # more kinds than a statement's
     exact = serializers.CharField()
 
     class Meta:

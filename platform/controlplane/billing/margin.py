@@ -19,9 +19,10 @@ _TENTH: Final = Decimal("0.1")
 _PREFILL: Final = f"""{USED}, prefill AS (
     SELECT e.base_model, coalesce(sum(e.prefill_ns) / nullif(sum(e.prompt_tokens - e.cached_tokens), 0), 0) AS ns
     FROM used e GROUP BY e.base_model
-)"""
-_SUMS: Final = """sum(e.requests) AS requests, sum(e.prompt_tokens) AS prompt_tokens, sum(e.cached_tokens) AS cached_tokens,
-    sum(e.completion_tokens) AS completion_tokens, sum(e.device_ns) AS device_ns, sum(e.prefill_ns) AS prefill_ns,
+)"""  # noqa: S608  # constants only
+_SUMS: Final = """sum(e.requests) AS requests, sum(e.prompt_tokens) AS prompt_tokens,
+    sum(e.cached_tokens) AS cached_tokens, sum(e.completion_tokens) AS completion_tokens,
+    sum(e.device_ns) AS device_ns, sum(e.prefill_ns) AS prefill_ns,
     sum(e.cached_tokens * prefill.ns) AS saved_ns, sum(e.amount - e.earned_amount) AS revenue"""
 _FROM: Final = """FROM used e JOIN prefill ON prefill.base_model = e.base_model
 JOIN tenants_tenant t ON t.id = e.tenant_id JOIN tenants_apikey k ON k.id = e.key_id
@@ -51,8 +52,9 @@ _BY_TIME: Final = f"""WITH {_PREFILL}
 SELECT date_trunc(%(step)s::text, e.at, %(tz)s::text) AS at, min(e.at) AS first, {_SUMS} {_FROM}
 GROUP BY 1 ORDER BY 1"""
 _UP: Final = f"""
-WITH {USED} SELECT coalesce(sum(up_ns), 0) AS up_ns, (SELECT coalesce(sum(device_ns), 0) FROM used) AS busy_ns FROM billing_enginequarter WHERE quarter >= %(start)s AND quarter < %(end)s
-"""
+WITH {USED} SELECT coalesce(sum(up_ns), 0) AS up_ns, (SELECT coalesce(sum(device_ns), 0) FROM used) AS busy_ns
+FROM billing_enginequarter WHERE quarter >= %(start)s AND quarter < %(end)s
+"""  # noqa: S608  # constants only
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,8 @@ class Devices:
 def margin_by(
     *, start: datetime, end: datetime, group_by: MarginGroup, tenant_id: str | None = None, tz: str = "UTC"
 ) -> Plan[list[Row]]:
-    """Rows with the sums of [start, end), and either `group`, `label` and `tenant` (dearest first) or `at`, the start of
-    the day or hour in `tz`, and the `first` instant seen in it."""
+    """Rows with the sums of [start, end), and either `group`, `label` and `tenant` (dearest first) or `at`, the start
+    of the day or hour in `tz`, and the `first` instant seen in it."""
     span = {**(yield from reading(start, end)).params(), "tenant": tenant_id}
     if group_by in TIMES:
         return (yield Query(_BY_TIME, {**span, "step": group_by, "tz": tz}))

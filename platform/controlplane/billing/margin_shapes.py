@@ -10,8 +10,8 @@ from controlplane.billing.usage_shapes import SpanShape
 
 class MarginNumbersShape(serializers.Serializer[Any]):
     """revenue: what was charged, less what owners of shared adapters earned. cost = prefill_cost + decode_cost.
-    margin = revenue - cost. cache_savings: what cached prompt tokens would have cost, at the range's average of computed
-    ones; an estimate, and not a part of cost."""
+    margin = revenue - cost. cache_savings: what cached prompt tokens would have cost, at the range's average of
+    computed ones; an estimate, and not a part of cost."""
 
     requests = serializers.IntegerField()
     prompt_tokens = serializers.IntegerField()
@@ -40,8 +40,8 @@ class MarginRowShape(MarginNumbersShape):
 
 
 class DevicesShape(serializers.Serializer[Any]):
-    """All engines, whatever was asked for. up: ready or computing; idle: of that not computing for anybody. idle_cost is
-    nobody's: it is not in the rows."""
+    """All engines, whatever was asked for. up: ready or computing; idle: of that not computing for anybody. idle_cost
+    is nobody's: it is not in the rows."""
 
     up_seconds = serializers.CharField()
     busy_seconds = serializers.CharField()

@@ -23,8 +23,8 @@ _QUANTUM: Final = Decimal(1).scaleb(-PRICE_DECIMALS)
 
 @transaction.atomic
 def set_markup(*, tenant: Tenant, adapter_id: str, grantee: Tenant, per_million: Decimal, actor: str) -> Markup | None:
-    """From now on, for requests that are admitted from now on. 0 ends it: None. Whether the adapter is the tenant's, and
-    shared with `grantee`, is for the caller to know. Raises InvalidRequest for what the operator does not allow."""
+    """For requests that are admitted from now on. 0 ends it: None. Whether the adapter is the tenant's, and shared with
+    `grantee`, is for the caller to know. Raises InvalidRequest for what the operator does not allow."""
     _check(per_million)
     now, earned = _locked_now(adapter_id, grantee), earned_of(per_million)
     with tenant_scope(tenant.id):

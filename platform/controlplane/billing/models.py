@@ -39,10 +39,11 @@ from tenants.scope import TenantManager
 
 __all__ = [
     "AccountKind", "Agreement", "Alert", "AlertKind", "BillingProfile", "Counter", "DeliveryState", "Discrepancy",
-    "EarnedEvent", "EngineQuarter", "EngineRecord", "EntryKind", "Grant", "GrantKind", "GrantUse", "Invoice", "InvoiceEntry", "LedgerAccount",
-    "LedgerEntry", "LedgerTransaction", "LineKind", "Markup", "Payment", "PaymentKind", "PaymentReversal",
-    "PaymentState", "Price", "ProviderNotice", "RollupMark", "Statement", "StatementEarning", "StatementEvent", "StatementLine",
-    "TakenBack", "UsageEvent", "UsageQuarter", "UseKind", "WebhookAttempt", "WebhookDelivery", "WebhookEndpoint",
+    "EarnedEvent", "EngineQuarter", "EngineRecord", "EntryKind", "Grant", "GrantKind", "GrantUse", "Invoice",
+    "InvoiceEntry", "LedgerAccount", "LedgerEntry", "LedgerTransaction", "LineKind", "Markup", "Payment",
+    "PaymentKind", "PaymentReversal", "PaymentState", "Price", "ProviderNotice", "RollupMark", "Statement",
+    "StatementEarning", "StatementEvent", "StatementLine", "TakenBack", "UsageEvent", "UsageQuarter", "UseKind",
+    "WebhookAttempt", "WebhookDelivery", "WebhookEndpoint",
 ]  # fmt: skip
 Check = models.CheckConstraint
 Q, F = models.Q, models.F
@@ -106,7 +107,7 @@ class UsageEvent(models.Model):
     """One request's use, priced. started_at, finished_at: the engine's clock. booked_at: when it came into the books.
 
     prefill_ns: the part of device_ns that computed the prompt. markup_id: what the adapter's owner asked on top, if
-    anything; markup_amount is the part of `amount` that it comes to, earned_amount that part of it which is the owner's.
+    anything; markup_amount is the part of `amount` that it comes to, earned_amount that of it which is the owner's.
     first_at: the door's, of the first token; null: there was none, or only the journal told of it.
 
     late: booked after its hold had ended. is_batch: priced with the batch discount. engine_position: its line in the
@@ -154,7 +155,9 @@ class UsageEvent(models.Model):
             Check(condition=Q(amount__gte=0), name="usage_amount_not_negative"),
             Check(condition=Q(prefill_ns__lte=F("device_ns")), name="prefill_within_device_time"),
             Check(
-                condition=Q(earned_amount__gte=0, earned_amount__lte=F("markup_amount"), markup_amount__lte=F("amount")),
+                condition=Q(
+                    earned_amount__gte=0, earned_amount__lte=F("markup_amount"), markup_amount__lte=F("amount")
+                ),
                 name="earned_within_markup_within_amount",
             ),
         ]
@@ -305,8 +308,7 @@ class GrantUse(models.Model):
         constraints: ClassVar[list[models.BaseConstraint]] = [
             Check(condition=Q(amount__gt=0), name="grant_use_positive"),
             Check(
-                condition=Q(kind="used", statement__isnull=False)
-                | Q(kind__in=["expired", "reversed"], statement=None),
+                condition=Q(kind="used", statement__isnull=False) | Q(kind__in=["expired", "reversed"], statement=None),
                 name="grant_use_names_its_statement",
             ),
         ]

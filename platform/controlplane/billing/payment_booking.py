@@ -36,8 +36,8 @@ def take_notice(provider: str, notice: Notice) -> bool:
     """True if it had an effect that no other message had before."""
     with tenant_scope(ALL_TENANTS):
         _one_at_a_time()
-        kept = {"id": f"{provider}:{notice.id}", "defaults": {"kind": notice.kind[:100]}}
-        if not ProviderNotice.objects.get_or_create(**kept)[1]:
+        kept = {"kind": notice.kind[:100]}
+        if not ProviderNotice.objects.get_or_create(id=f"{provider}:{notice.id}", defaults=kept)[1]:
             return False
         match notice.fact:
             case Paid() as paid:
@@ -80,20 +80,20 @@ def _take_paid(paid: Paid) -> bool:
 
 def _book(payment: Payment) -> None:
     """What the invoice still asks for is paid; what is above that, as all that was bought in advance, is credit."""
-    tenant, rest, named = payment.tenant, payment.amount, {"reference": payment.id, "actor": payment.created_by}
+    tenant, rest, actor = payment.tenant, payment.amount, payment.created_by
     if payment.kind == PaymentKind.INVOICE:
         assert payment.invoice_id is not None
         with tenant_scope(tenant.id):
             asked = max(NOTHING, open_amount(invoice_named(tenant, payment.invoice_id)))
         part = min(rest, asked)
         if part:
-            reason = f"paid through {payment.provider}"
             book_entry(
-                tenant=tenant, invoice_id=payment.invoice_id, kind=EntryKind.PAYMENT, amount=part, reason=reason, **named
+                tenant=tenant, invoice_id=payment.invoice_id, kind=EntryKind.PAYMENT, amount=part,
+                reason=f"paid through {payment.provider}", reference=payment.id, actor=actor,
             )  # fmt: skip
         rest -= part
     if rest:
-        grant_credit(tenant=tenant, amount=rest, kind=GrantKind.PAID, **named)
+        grant_credit(tenant=tenant, amount=rest, kind=GrantKind.PAID, reference=payment.id, actor=actor)
 
 
 def _take_back(provider: str, notice: Notice, back: Back) -> bool:

@@ -48,14 +48,15 @@ class PricePreviewApi(OperatorView):
     class Input(OperatorPricesApi.Input):
         """As a new price is given. from, to: the last calendar month in UTC unless told."""
 
-        effective_from = None
         to = serializers.DateTimeField(required=False)
 
         class Meta:
             ref_name = "PreviewPrice"
 
         def get_fields(self) -> dict[str, Any]:
-            return {**super().get_fields(), "from": serializers.DateTimeField(required=False)}
+            fields = {**super().get_fields(), "from": serializers.DateTimeField(required=False)}
+            del fields["effective_from"]
+            return fields
 
     @extend_schema(
         operation_id="operator_prices_preview",

@@ -1,7 +1,7 @@
 """Payments that went back to the payer, by a refund or a dispute, and those that came again.
 
-What went back is taken from where it had gone: off the invoice's payments, then off the credit that is left of it. Where
-that credit is used, the tenant owes it again.
+What went back is taken from where it had gone: off the invoice's payments, then off the credit that is left of it.
+Where that credit is used, the tenant owes it again.
 """
 
 from decimal import Decimal

@@ -1,8 +1,8 @@
 """Usage summed up by quarter hours, and read together with what is not summed up yet, as plans (`tenants.sql`).
 
-Summing up is a deterministic upsert: whatever quarter an event came into since is computed anew from its events, so any
-number of runs, in any order, leave the same sums. Quarters of the last hour are read from the events themselves; an event
-that is booked later than that is in the sums within a minute.
+Summing up is a deterministic upsert: whatever quarter an event came into since is computed anew from its events, so
+any number of runs, in any order, leave the same sums. Quarters of the last hour are read from the events themselves; an
+event that is booked later than that is in the sums within a minute.
 """
 
 from dataclasses import dataclass

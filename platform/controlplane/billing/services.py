@@ -117,8 +117,8 @@ def record_usage(
 ) -> Plan[bool]:
     """Book one request: its usage event and its ledger transaction, together. True if this call booked it.
 
-    price: that of `price_id` and `markup_id`, where it is at hand. ending: what ends the request's hold, to be done in the same
-    statement, whether or not this call books; its part `settled(late)` says whether that was late.
+    price: that of `price_id` and `markup_id`, where it is at hand. ending: what ends the request's hold, to be done in
+    the same statement, whether or not this call books; its part `settled(late)` says whether that was late.
 
     False where the request id is booked already. The same usage again is a success without effect; other usage under
     that id leaves the books as they are and opens a discrepancy (kind `usage_conflict`).

@@ -88,7 +88,7 @@ class GrantShape(serializers.Serializer[Any]):
 
 
 class LineShape(serializers.Serializer[Any]):
-    """kind: usage; late (ended in an earlier period, booked after its close); markup (what the owner of a shared adapter
+    """kind: usage; late (ended in an earlier period, booked after its close); markup (what a shared adapter's owner
     asks on top); allowance, tiers, minimum (what the agreement takes off or adds)."""
 
     kind = serializers.ChoiceField(LineKind.choices)

@@ -4,8 +4,8 @@ from controlplane.billing.alert_mail import mail_alerts as mail
 from controlplane.billing.anomaly import find_unusual_spend as look_at_spend
 from controlplane.billing.closing import close_what_is_over
 from controlplane.billing.credit import expire_credit as expire
-from controlplane.billing.rollup import roll_up as sum_up
 from controlplane.billing.delivery import new_fetcher, send_due
+from controlplane.billing.rollup import roll_up as sum_up
 from controlplane.celery import app
 
 

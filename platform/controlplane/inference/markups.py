@@ -1,4 +1,4 @@
-"""What owners ask on top for adapters they share, over HTTP: of grants and prices both, which know nothing of each other."""
+"""What owners ask on top for adapters they share, over HTTP: of grants and prices, which know nothing of each other."""
 
 from decimal import Decimal
 from typing import Any
@@ -21,8 +21,8 @@ from tenants.scope import ALL_TENANTS, tenant_scope
 
 
 class MarkupShape(serializers.Serializer[Any]):
-    """Dollars per million tokens of any kind, that `grantee` pays `owner` on top. earned_per_million: what the owner gets
-    of it, and earned: in all since its last statement; null for the grantee."""
+    """Dollars per million tokens of any kind, that `grantee` pays `owner` on top. earned_per_million: what the owner
+    gets of it, and earned: in all since its last statement; null for the grantee."""
 
     id = serializers.CharField()
     adapter_id = serializers.CharField()

@@ -48,7 +48,8 @@ class FakeStripe:
             name = f"cs_test_{len(self.by_key) + 1}"
             amount = int(form["line_items[0][price_data][unit_amount]"])
             self.by_key[key] = {
-                "id": name, "object": "checkout.session", "url": f"https://checkout.example/c/{name}", "mode": "payment",
+                "id": name, "object": "checkout.session", "url": f"https://checkout.example/c/{name}",
+                "mode": "payment",
                 "client_reference_id": form["client_reference_id"], "amount_total": amount, "payment_status": "unpaid",
                 "currency": form["line_items[0][price_data][currency]"], "payment_intent": None, "status": "open",
             }  # fmt: skip

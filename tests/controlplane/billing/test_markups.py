@@ -60,23 +60,19 @@ def share() -> Iterator[None]:
 
 
 def mark_up(owner: Customer, grantee: Customer, per_million: str, adapter_id: str = ADAPTER) -> Markup | None:
-    found = set_markup(
+    return set_markup(
         tenant=owner.tenant, adapter_id=adapter_id, grantee=grantee.tenant, per_million=D(per_million), actor="usr"
     )  # fmt: skip
-    return found
 
 
 def use(customer: Customer, prompt: int, completion: int = 0, adapter_id: str = ADAPTER, **more: Any) -> None:
     price = run_sync(price_for(tenant_id=customer.tenant.id, base_model=BASE, adapter_id=adapter_id))
-    run_sync(
-        record_usage(
-            **customer.usage(
-                new_id("req"), prompt_tokens=prompt, cached_tokens=0, completion_tokens=completion, adapter_id=adapter_id,
-                adapter_version_id="adv_1", model="owner/bot@1", price_id=price.id,
-                markup_id=price.markup.id if price.markup else None, **more,
-            )
-        )
+    usage = customer.usage(
+        new_id("req"), prompt_tokens=prompt, cached_tokens=0, completion_tokens=completion, adapter_id=adapter_id,
+        adapter_version_id="adv_1", model="owner/bot@1", price_id=price.id,
+        markup_id=price.markup.id if price.markup else None, **more,
     )  # fmt: skip
+    run_sync(record_usage(**usage))
 
 
 def close(customer: Customer, seconds: int = 1) -> Statement:
@@ -99,7 +95,7 @@ def test_a_mark_up_is_exact_and_within_the_hold(
     tokens: tuple[int, int, int], rates: tuple[Any, ...], per_million: Any, percent: int
 ) -> None:
     prompt, cached, completion = tokens[0], min(tokens[:2]), tokens[2]
-    low, high, output = sorted(rates[:2]) + [rates[2]]
+    low, high, output = [*sorted(rates[:2]), rates[2]]
     with override_settings(MARKUP_SHARE_PERCENT=percent):
         earned = earned_of(per_million)
     assert 0 <= Fraction(per_million) * (100 - percent) / 100 - Fraction(earned) < Fraction(1, MILLION)
@@ -148,11 +144,13 @@ def test_history_cannot_be_changed(owner_of: Customer, acme: Customer) -> None:
             Markup._base_manager.update(**change)
     with pytest.raises(DatabaseError), transaction.atomic():
         Markup._base_manager.all().delete()
-    with pytest.raises(DatabaseError), transaction.atomic():  # two at once
-        Markup.objects.create(
-            tenant=owner_of.tenant, adapter_id=ADAPTER, grantee=acme.tenant, per_million=1, earned=1
-        )  # fmt: skip
-        transaction.get_connection().check_constraints()
+    with pytest.raises(DatabaseError), transaction.atomic():
+        two_at_once(owner_of, acme)
+
+
+def two_at_once(owner_of: Customer, acme: Customer) -> None:
+    Markup.objects.create(tenant=owner_of.tenant, adapter_id=ADAPTER, grantee=acme.tenant, per_million=1, earned=1)
+    transaction.get_connection().check_constraints()
 
 
 @pytest.mark.parametrize("per_million", ["-0.1", "10.000001", "1.0000001", "NaN", "Infinity"])

@@ -3,84 +3,44 @@ and in which order."""
 
 import logging
 import time
-from collections.abc import Iterator
-from datetime import timedelta
 from itertools import permutations
 from typing import Any
 
 import pytest
-from django.test import override_settings
-from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from controlplane.billing.invoices import invoice_named, open_amount
 from controlplane.billing.models import (
     Discrepancy,
     Grant,
     GrantUse,
-    Invoice,
     LedgerEntry,
     Payment,
     PaymentReversal,
     ProviderNotice,
     TakenBack,
 )
-from controlplane.billing.queries import tenant_balance
-from controlplane.billing.services import record_usage
 from controlplane.billing.statements import close_period
-from tenants.ids import new_id
-from tenants.scope import tenant_scope
-from tenants.sql import run_sync
 from tests.controlplane.billing.fake_stripe import KEY, SECRET, FakeStripe, dispute, event, refund, signature
+from tests.controlplane.billing.paying import (
+    DONE,
+    GIVEN,
+    TAKEN,
+    bought,
+    credit,
+    customer,
+    intent_of,
+    state_of,
+    stripe,
+    told,
+    use,
+    web,
+)
 from tests.controlplane.billing.test_invoices import assert_books_hold
 from tests.controlplane.conftest import Api, Cast
-from tests.controlplane.money import BASE, Customer, D, everything, side_by_side
-from tests.controlplane.web import Web
+from tests.controlplane.money import everything, side_by_side
 
-DONE = "checkout.session.completed"
-TAKEN, GIVEN = "charge.dispute.funds_withdrawn", "charge.dispute.funds_reinstated"
-
-
-@pytest.fixture(scope="module")
-def web() -> Iterator[Web]:
-    with Web() as found:
-        yield found
-
-
-@pytest.fixture
-def stripe(web: Web) -> Iterator[FakeStripe]:
-    fake = FakeStripe(web)
-    with override_settings(STRIPE_KEY=KEY, STRIPE_WEBHOOK_SECRET=SECRET, STRIPE_API_URL=fake.url):
-        yield fake
-
-
-def told(body: bytes, *, header: str | None = None) -> int:
-    response = Api().raw(
-        "POST", "stripe/notices", None, data=body, content_type="application/json",
-        headers={"Stripe-Signature": signature(body) if header is None else header},
-    )  # fmt: skip
-    return int(response.status_code)
-
-
-def bought(owner: Api, amount: str = "25.00") -> str:
-    status, body = owner.post("payments", {"kind": "credit", "amount": amount})
-    assert status == 201, body
-    return str(body["id"])
-
-
-def state_of(owner: Api, payment_id: str) -> tuple[str, str]:
-    [found] = [row for row in owner.get("payments")[1]["data"] if row["id"] == payment_id]
-    return found["state"], found["reversed"]
-
-
-def credit(cast: Cast) -> Any:
-    found = run_sync(tenant_balance(tenant_id=cast.acme.id))
-    return found.credit - found.owed
-
-
-def intent_of(stripe: FakeStripe, payment_id: str) -> str:
-    return str(stripe.session(payment_id)["payment_intent"])
+__all__ = ["stripe", "web"]
 
 
 # --- without a key ------------------------------------------------------------------------------------------------
@@ -315,103 +275,6 @@ def test_before_it_is_paid_nothing_goes_back(owner: Api, cast: Cast, stripe: Fak
         assert state_of(owner, payment_id) == ("paid", "25.00")  # what is disputed and refunded is not taken twice
         assert credit(cast) == before
     assert_books_hold()
-
-
-# --- invoices -----------------------------------------------------------------------------------------------------
-
-
-def customer(cast: Cast) -> Customer:
-    """Acme with a price, as old as its usage."""
-    cast.acme.created_at = timezone.now() - timedelta(days=40)
-    cast.acme.save()
-    return Customer(cast.acme, _key(cast), _price(cast))
-
-
-def _key(cast: Cast) -> Any:
-    from tenants.key_services import issue_key
-
-    return issue_key(tenant=cast.acme, name="k", scopes=("inference",), actor=None)[0]
-
-
-def _price(cast: Cast) -> Any:
-    from controlplane.billing.models import Price
-
-    rates = {"input": D(1), "cached_input": D(1), "output": D(1)}
-    return Price.objects.create(base_model=BASE, tenant=cast.acme, created_by="test", **rates)
-
-
-def use(acme: Customer, tokens: int) -> None:
-    at = timezone.now() - timedelta(seconds=5)
-    counts = {"prompt_tokens": tokens, "cached_tokens": 0, "completion_tokens": 0}
-    run_sync(record_usage(**acme.usage(new_id("req"), **counts, started_at=at, finished_at=at)))
-
-
-def invoiced(cast: Cast, dollars: int) -> Invoice:
-    use(customer(cast), dollars * 10**6)
-    statement = close_period(tenant=cast.acme, actor="usr")
-    return Invoice.objects.get(statement=statement)
-
-
-def asks(cast: Cast, invoice: Invoice) -> Any:
-    with tenant_scope(cast.acme.id):
-        return open_amount(invoice_named(cast.acme, invoice.id))
-
-
-def pay(owner: Api, invoice: Invoice) -> str:
-    status, body = owner.post("payments", {"kind": "invoice", "invoice_id": invoice.id})
-    assert status == 201, body
-    return str(body["id"])
-
-
-def test_an_invoice_is_paid_for_what_it_still_asks(owner: Api, cast: Cast, stripe: FakeStripe) -> None:
-    invoice = invoiced(cast, 40)
-    payment_id = pay(owner, invoice)
-    assert stripe.asked[-1]["line_items[0][price_data][unit_amount]"] == "4000"
-    told(event(DONE, stripe.session(payment_id)))
-    assert (asks(cast, invoice), credit(cast)) == (0, 0)
-    body = owner.get(f"invoices/{invoice.id}")[1]
-    assert (body["state"], body["entries"][0]["kind"], body["entries"][0]["reference"]) == (
-        "paid",
-        "payment",
-        payment_id,
-    )
-    status, refused = owner.post("payments", {"kind": "invoice", "invoice_id": invoice.id})
-    assert (status, refused["error"]["code"]) == (409, "nothing_to_pay")
-    assert_books_hold()
-
-
-def test_an_invoice_that_is_paid_twice_leaves_credit(owner: Api, cast: Cast, stripe: FakeStripe) -> None:
-    invoice = invoiced(cast, 40)
-    first, second = pay(owner, invoice), pay(owner, invoice)
-    for each in (first, second):
-        told(event(DONE, stripe.session(each)))
-    assert (asks(cast, invoice), credit(cast)) == (0, 40)
-    told(event("refund.created", refund(intent_of(stripe, second), 4000)))
-    assert (asks(cast, invoice), credit(cast)) == (0, 0)
-    assert_books_hold()
-
-
-def test_a_disputed_invoice_asks_again_until_the_dispute_is_won(owner: Api, cast: Cast, stripe: FakeStripe) -> None:
-    invoice = invoiced(cast, 40)
-    payment_id = pay(owner, invoice)
-    intent, now = intent_of(stripe, payment_id), int(time.time())
-    told(event(DONE, stripe.session(payment_id)))
-    told(event(TAKEN, dispute(intent, 4000), at=now + 1))
-    assert (asks(cast, invoice), credit(cast)) == (40, -40)
-    told(event(GIVEN, dispute(intent, 4000), at=now + 2))
-    told(event(TAKEN, dispute(intent, 4000), at=now + 1, name="evt_late"))  # the first news once more, late
-    assert (asks(cast, invoice), credit(cast)) == (0, 0)
-    kinds = [entry["kind"] for entry in owner.get(f"invoices/{invoice.id}")[1]["entries"]]
-    assert kinds == ["payment", "reversal", "payment"]
-    assert_books_hold()
-
-
-def test_anothers_invoice_is_missing(owner: Api, stranger: Api, cast: Cast, stripe: FakeStripe) -> None:
-    invoice = invoiced(cast, 40)
-    for wanted in (invoice.id, "ivc_none"):
-        assert stranger.post("payments", {"kind": "invoice", "invoice_id": wanted})[0] == 404
-    assert owner.post("payments", {"kind": "invoice"})[1]["error"]["param"] == "invoice_id"
-    assert everything(Payment).count() == 0
 
 
 def test_books_that_miss_a_payment_are_found_out(owner: Api, cast: Cast, stripe: FakeStripe) -> None:

@@ -1,4 +1,4 @@
-"""Sums by quarter hours: the same whatever is booked when and however often it is summed up; read without gap or overlap."""
+"""Sums by quarter hours: the same whatever is booked when and however often it is summed up; read without a gap."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
