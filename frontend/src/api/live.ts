@@ -1,10 +1,23 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
+import type { Fleet } from "./types";
 
-export interface LiveEvent {
-  event: string;
-  data: Record<string, unknown>;
+export type LiveEvent =
+  | { event: "fleet.frame"; data: Fleet }
+  | { event: "adapter.state"; data: { adapter_id: string; version_id: string; state: string } }
+  | { event: "usage.recorded" | "key.changed"; data: Record<string, unknown> };
+
+const EVENTS = ["fleet.frame", "adapter.state", "usage.recorded", "key.changed"];
+
+/** A socket that is kept open. */
+export interface Socket {
+  /** What the server is to send besides the tenant's events; said again whenever the socket is back. */
+  watch: (topics: string[]) => void;
+  close: () => void;
 }
+
+/** Where the newest frame of the fleet is kept. */
+export const FLEET = ["operator", "fleet"];
 
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 15_000;
@@ -17,37 +30,49 @@ export function staleResources(event: string): string[] {
   return [];
 }
 
+/** null: no event of ours, or one of a newer server. */
 export function parseEvent(text: string): LiveEvent | null {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null || !("event" in value)) return null;
-    const { event, data } = value as { event: unknown; data?: Record<string, unknown> };
-    return typeof event === "string" ? { event, data: data ?? {} } : null;
+    const isOurs =
+      typeof value === "object" &&
+      value !== null &&
+      "event" in value &&
+      "data" in value &&
+      EVENTS.includes(String(value.event));
+    return isOurs ? (value as LiveEvent) : null;
   } catch {
     return null;
   }
 }
 
-function eventsUrl(tenantId: string): string {
+function eventsUrl(tenantId: string | null): string {
   const scheme = location.protocol === "https:" ? "wss" : "ws";
-  return `${scheme}://${location.host}/ws/events?tenant=${encodeURIComponent(tenantId)}`;
+  const query = tenantId ? `?tenant=${encodeURIComponent(tenantId)}` : "";
+  return `${scheme}://${location.host}/ws/events${query}`;
 }
 
-/** Opens the tenant's event socket and keeps it open; calls `onEvent` for each event, `onState` on open and close. */
+/** Opens the event socket and keeps it open; calls `onEvent` for each event, `onState` on open and close. */
 export function openEvents(
   url: string,
   onEvent: (event: LiveEvent) => void,
   onState: (live: boolean) => void,
-): () => void {
+): Socket {
   let socket: WebSocket | null = null;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let wait = FIRST_RETRY_MS;
   let closed = false;
+  let topics: string[] = [];
+
+  function tellTopics(): void {
+    if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ watch: topics }));
+  }
 
   function connect(): void {
     socket = new WebSocket(url);
     socket.onopen = () => {
       wait = FIRST_RETRY_MS;
+      if (topics.length > 0) tellTopics();
       onState(true);
     };
     socket.onmessage = ({ data }) => {
@@ -63,30 +88,66 @@ export function openEvents(
   }
 
   connect();
-  return () => {
-    closed = true;
-    clearTimeout(timer);
-    socket?.close();
+  return {
+    watch: (wanted) => {
+      topics = wanted;
+      tellTopics();
+    },
+    close: () => {
+      closed = true;
+      clearTimeout(timer);
+      socket?.close();
+    },
   };
 }
 
-/** Keeps the cache fresh from the socket. Returns whether the socket is up: pages poll while it is not. */
-export function useLiveEvents(tenantId: string | null): boolean {
+export interface Live {
+  /** Whether the socket is up: pages poll while it is not. */
+  up: boolean;
+  /** Frames of the fleet go into the cache until the function that comes back is called. */
+  watchFleet: () => () => void;
+}
+
+/** Keeps the cache fresh from the socket: of a tenant, and of an operator's fleet. */
+export function useLiveEvents(tenantId: string | null, isOperator: boolean): Live {
   const queries = useQueryClient();
-  const [live, setLive] = useState(false);
+  const [up, setUp] = useState(false);
+  const socket = useRef<Socket | null>(null);
+  const watchers = useRef(0);
+  const tellTopics = useCallback(
+    () => socket.current?.watch(watchers.current > 0 ? ["fleet"] : []),
+    [],
+  );
   useEffect(() => {
-    if (!tenantId) return;
+    if (!tenantId && !isOperator) return;
     const refresh = (resource: string) =>
       queries.invalidateQueries({ queryKey: [tenantId, resource] });
-    return openEvents(
+    const opened = openEvents(
       eventsUrl(tenantId),
-      (event) => staleResources(event.event).forEach(refresh),
-      (up) => {
-        setLive(up);
+      (event) => {
+        if (event.event === "fleet.frame") queries.setQueryData(FLEET, event.data);
+        else staleResources(event.event).forEach(refresh);
+      },
+      (isUp) => {
+        setUp(isUp);
         // What happened while the socket was away is read once it is back.
-        if (up) ["adapters", "keys"].forEach(refresh);
+        if (isUp) ["adapters", "keys"].forEach(refresh);
       },
     );
-  }, [tenantId, queries]);
-  return live;
+    socket.current = opened;
+    tellTopics();
+    return () => {
+      socket.current = null;
+      opened.close();
+    };
+  }, [tenantId, isOperator, queries, tellTopics]);
+  const watchFleet = useCallback(() => {
+    watchers.current += 1;
+    tellTopics();
+    return () => {
+      watchers.current -= 1;
+      tellTopics();
+    };
+  }, [tellTopics]);
+  return { up, watchFleet };
 }

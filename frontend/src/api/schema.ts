@@ -389,6 +389,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/adapters/{adapter_id}/grants/{grant_id}/markup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * @description What that tenant pays on top for the adapter, for requests from now on. The platform bounds it and keeps a
+         *     share.
+         */
+        put: operations["adapter_grants_markup"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/adapters/{adapter_id}/pin": {
         parameters: {
             query?: never;
@@ -861,6 +881,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/invoices/{invoice_id}/csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The lines, which add up to the subtotal. */
+        get: operations["invoices_csv"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/invoices/{invoice_id}/pdf": {
         parameters: {
             query?: never;
@@ -963,6 +1000,23 @@ export interface paths {
          *     it takes the right to issue one like it.
          */
         post: operations["keys_rotate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/markups": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Those in force now: that the tenant asks of others, and that it pays. */
+        get: operations["markups_list"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1073,6 +1127,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/operator/base-models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The served one first, then those that only adapters or prices name. */
+        get: operations["operator_base_models"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/batches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Of every tenant, newest first. */
+        get: operations["operator_batches_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/operator/discrepancies": {
         parameters: {
             query?: never;
@@ -1101,6 +1189,162 @@ export interface paths {
         put?: never;
         /** @description Say what was found and done. The first resolution stays. */
         post: operations["operator_discrepancies_resolve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/fleet": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Every engine, now. The event socket sends the same once a second to operators who watch `fleet`. */
+        get: operations["operator_fleet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/fleet/{replica}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description New requests get 503 `engine_draining`; those accepted run to their end. A restart ends the draining. */
+        post: operations["operator_fleet_drain"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/fleet/{replica}/restart": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description The supervisor starts it again once it has ended. What runs gets some seconds to finish, then ends as
+         *     `engine_restart` and is billed for what was generated.
+         */
+        post: operations["operator_fleet_restart"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/fleet/{replica}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description New requests are taken again. */
+        post: operations["operator_fleet_resume"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
+        get: operations["operator_health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/incoming": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Adapter versions of every tenant, newest first: uploads, imports and checks under way, and how they ended. */
+        get: operations["operator_incoming_adapters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
+        get: operations["operator_jobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/margin": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What usage earned and what it cost, by tenant, adapter, key, model, day or hour; and what idling cost. */
+        get: operations["operator_margin"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/margin/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The same rows, as CSV. */
+        get: operations["operator_margin_export"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1191,6 +1435,40 @@ export interface paths {
         put?: never;
         /** @description A new price; it ends the one of the same scope before it. Requests admitted earlier keep theirs. */
         post: operations["operator_prices_set"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/prices/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description What a price would have earned on past usage, beside what was earned. Nothing is stored. */
+        post: operations["operator_prices_preview"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/operator/tenant-alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Of every tenant, newest first. */
+        get: operations["operator_tenant_alerts_list"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1426,6 +1704,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/payments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
+        get: operations["payments_list"];
+        put?: never;
+        /** @description Send the payer to `url`. It is paid once the payment's state says so. */
+        post: operations["payments_start"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/payments/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Whether and how much can be paid here. */
+        get: operations["payments_options"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/playground/key": {
         parameters: {
             query?: never;
@@ -1618,6 +1931,23 @@ export interface paths {
         get: operations["statements_get"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/stripe/notices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Events as Stripe signs them. Any number of times, in any order. */
+        post: operations["stripe_notices"];
         delete?: never;
         options?: never;
         head?: never;
@@ -2049,6 +2379,21 @@ export interface components {
             data: components["schemas"]["Agreement"][];
             next: string | null;
         };
+        /**
+         * @description * `budget.threshold` - Budget
+         *     * `key.expiring` - Key Expiring
+         *     * `adapter.ready` - Adapter Ready
+         *     * `adapter.rejected` - Adapter Rejected
+         *     * `adapter.rolled_back` - Adapter Rolled Back
+         *     * `adapter.revoked` - Adapter Revoked
+         *     * `spend.unusual` - Unusual Spend
+         *     * `invoice.issued` - Invoice Issued
+         *     * `webhook.disabled` - Webhook Disabled
+         *     * `webhook.test` - Webhook Test
+         *     * `discrepancy.opened` - Discrepancy
+         * @enum {string}
+         */
+        AlertKindEnum: "budget.threshold" | "key.expiring" | "adapter.ready" | "adapter.rejected" | "adapter.rolled_back" | "adapter.revoked" | "spend.unusual" | "invoice.issued" | "webhook.disabled" | "webhook.test" | "discrepancy.opened";
         AlertPage: {
             data: components["schemas"]["AlertShape"][];
             next: string | null;
@@ -2056,7 +2401,7 @@ export interface components {
         /** @description Raised once per subject and occasion. data: what it is about; its members go by the kind. */
         AlertShape: {
             id: string;
-            kind: components["schemas"]["AlertShapeKindEnum"];
+            kind: components["schemas"]["AlertKindEnum"];
             subject: string;
             data: {
                 [key: string]: unknown;
@@ -2066,18 +2411,6 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
-        /**
-         * @description * `budget.threshold` - Budget
-         *     * `key.expiring` - Key Expiring
-         *     * `adapter.ready` - Adapter Ready
-         *     * `adapter.rejected` - Adapter Rejected
-         *     * `invoice.issued` - Invoice Issued
-         *     * `webhook.disabled` - Webhook Disabled
-         *     * `webhook.test` - Webhook Test
-         *     * `discrepancy.opened` - Discrepancy
-         * @enum {string}
-         */
-        AlertShapeKindEnum: "budget.threshold" | "key.expiring" | "adapter.ready" | "adapter.rejected" | "invoice.issued" | "webhook.disabled" | "webhook.test" | "discrepancy.opened";
         /** @description rolls_back_to: what the name would answer with after a rollback; null: there is nothing to go back to. */
         AliasShape: {
             splits: components["schemas"]["SplitShape"][];
@@ -2137,6 +2470,20 @@ export interface components {
             name: string;
             /** @description tokens; null while the model is not there */
             context_len: number | null;
+        };
+        /** @description size: null where its folder is not beside that of the model served. adapters: of live ones. */
+        BaseModelShape: {
+            name: string;
+            is_served: boolean;
+            /** @description for everybody, now; without one its requests are refused */
+            has_price: boolean;
+            adapters: number;
+            ready_versions: number;
+            tenants: number;
+            size: components["schemas"]["ModelSizeShape"] | null;
+        };
+        BaseModelsShape: {
+            data: components["schemas"]["BaseModelShape"][];
         };
         /**
          * @description total, completed, failed: lines. reserved: dollars held when it was created. amount: dollars, exact, of the lines
@@ -2236,6 +2583,7 @@ export interface components {
             cached_input: string;
             output: string;
             surcharge: string;
+            markup: string;
             amount: string;
             cache_savings: string;
         };
@@ -2309,6 +2657,17 @@ export interface components {
          * @enum {string}
          */
         DeliveryShapeStateEnum: "pending" | "delivered" | "failed";
+        /**
+         * @description All engines, whatever was asked for. up: ready or computing; idle: of that not computing for anybody. idle_cost
+         *     is nobody's: it is not in the rows.
+         */
+        DevicesShape: {
+            up_seconds: string;
+            busy_seconds: string;
+            idle_seconds: string;
+            cost: string;
+            idle_cost: string;
+        };
         DiscrepancyPage: {
             data: components["schemas"]["DiscrepancyShape"][];
             next: string | null;
@@ -2335,6 +2694,14 @@ export interface components {
             confirmed_at: string | null;
             proof_url: string;
             proof_line: string;
+        };
+        /** @description Dollars, exact. change_percent: with one decimal; null where nothing was paid before. */
+        EffectShape: {
+            requests: number;
+            before: string;
+            after: string;
+            change: string;
+            change_percent: string | null;
         };
         EndedSessions: {
             ended: number;
@@ -2443,7 +2810,12 @@ export interface components {
             code: string;
             state: string;
         };
-        /** @description errors: why it failed or was stopped. The files are the key's: GET /v1/files/{id}/content. */
+        FleetShape: {
+            /** Format: date-time */
+            at: string;
+            replicas: components["schemas"]["ReplicaShape"][];
+        };
+        /** @description faults: why it failed or was stopped. The files are the key's: GET /v1/files/{id}/content. */
         FullBatch: {
             id: string;
             key_id: string;
@@ -2466,7 +2838,7 @@ export interface components {
             expires_at: string;
             /** Format: date-time */
             ended_at: string | null;
-            errors: components["schemas"]["BatchFault"][];
+            faults: components["schemas"]["BatchFault"][];
             input_file_id: string;
             output_file_id: string | null;
             error_file_id: string | null;
@@ -2573,8 +2945,8 @@ export interface components {
             is_batch: boolean;
         };
         /**
-         * @description * `promo` - Promo
-         *     * `paid` - Paid
+         * @description * `promo` - promo
+         *     * `paid` - paid
          * @enum {string}
          */
         GiveGrantKindEnum: "promo" | "paid";
@@ -2587,6 +2959,10 @@ export interface components {
             reference?: string;
             /** Format: date-time */
             expires_at?: string | null;
+        };
+        /** @description null: nothing on top. */
+        GrantMarkup: {
+            markup: components["schemas"]["Markup"] | null;
         };
         GrantPage: {
             data: components["schemas"]["GrantShape"][];
@@ -2604,6 +2980,16 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
+        /**
+         * @description * `tenant` - tenant
+         *     * `adapter` - adapter
+         *     * `key` - key
+         *     * `model` - model
+         *     * `day` - day
+         *     * `hour` - hour
+         * @enum {string}
+         */
+        GroupByEnum: "tenant" | "adapter" | "key" | "model" | "day" | "hour";
         /** @description cached_tokens is a part of prompt_tokens. amount: what the tenant pays. cost: what the device's time cost. */
         GroupShape: {
             requests: number;
@@ -2618,6 +3004,11 @@ export interface components {
             group: string;
             label: string;
         };
+        HealthShape: {
+            /** Format: date-time */
+            at: string;
+            parts: components["schemas"]["PartShape"][];
+        };
         /**
          * @description source: the https URL of a folder with the adapter's files; or a list of the files' own https URLs; or
          *     `s3://bucket/prefix`; or `org/name[@revision]` of the hub.
@@ -2626,6 +3017,28 @@ export interface components {
             name: string;
             base_model: string;
             source: string | string[];
+        };
+        IncomingPage: {
+            data: components["schemas"]["IncomingShape"][];
+            next: string | null;
+        };
+        /** @description A version on its way in. attempts: checks, trials, fetches begun. summary: of the report; empty without one. */
+        IncomingShape: {
+            id: string;
+            tenant_id: string;
+            /** @description its short name */
+            tenant: string;
+            adapter: string;
+            number: number;
+            state: components["schemas"]["VersionStateEnum"];
+            is_import: boolean;
+            attempts: number;
+            size_bytes: number;
+            summary: string;
+            /** Format: date-time */
+            state_at: string;
+            /** Format: date-time */
+            created_at: string;
         };
         InvitationPage: {
             data: components["schemas"]["InvitationShape"][];
@@ -2671,21 +3084,25 @@ export interface components {
          *     * `credit_note` - Credit Note
          *     * `write_off` - Write Off
          *     * `refund` - Refund
+         *     * `reversal` - Reversal
          * @enum {string}
          */
-        InvoiceEntryKindEnum: "payment" | "credit_note" | "write_off" | "refund";
-        /** @description amount: in whole cents; the lines' add up to the subtotal. exact: what the line came to. */
+        InvoiceEntryKindEnum: "payment" | "credit_note" | "write_off" | "refund" | "reversal";
+        /**
+         * @description kind: a statement line's; or credit, earned (credit used), carried. amount: in whole cents; the lines' add up to
+         *     the subtotal. exact: what the line came to.
+         */
         InvoiceLine: {
             kind: string;
-            label: string;
             adapter_id: string | null;
+            label: string;
             price_id: string | null;
             requests: number;
             prompt_tokens: number;
             cached_tokens: number;
             completion_tokens: number;
-            exact: string;
             amount: string;
+            exact: string;
         };
         InvoicePage: {
             data: components["schemas"]["InvoiceShape"][];
@@ -2762,6 +3179,41 @@ export interface components {
             /** @description the key itself: shown here and never again */
             key: string;
         };
+        JobFailure: {
+            name: string;
+            /** Format: date-time */
+            at: string;
+            state: string;
+            error: string;
+        };
+        JobQueue: {
+            name: string;
+            waiting: number;
+        };
+        /** @description every_seconds: null where it runs when it is asked for. Its last run: null where none is on record. */
+        JobTask: {
+            name: string;
+            /** Format: double */
+            every_seconds: number | null;
+            /** Format: date-time */
+            at: string | null;
+            /** Format: double */
+            seconds: number | null;
+            /** @description success, failure or retry */
+            state: string | null;
+            /** @description type of what was raised; the worker's log has all */
+            error: string | null;
+            succeeded: number;
+            failed: number;
+            retried: number;
+        };
+        /** @description Since when: of the workers' record, which Valkey keeps. */
+        JobsShape: {
+            tasks: components["schemas"]["JobTask"][];
+            running: components["schemas"]["RunningJob"][];
+            queues: components["schemas"]["JobQueue"][];
+            failures: components["schemas"]["JobFailure"][];
+        };
         JoinRequest: {
             token: string;
             /** @description for a new account; whoever has one signs in first */
@@ -2802,11 +3254,14 @@ export interface components {
          *     * `key.expiring` - key.expiring
          *     * `adapter.ready` - adapter.ready
          *     * `adapter.rejected` - adapter.rejected
+         *     * `adapter.rolled_back` - adapter.rolled_back
+         *     * `adapter.revoked` - adapter.revoked
+         *     * `spend.unusual` - spend.unusual
          *     * `invoice.issued` - invoice.issued
          *     * `webhook.disabled` - webhook.disabled
          * @enum {string}
          */
-        KindsEnum: "budget.threshold" | "key.expiring" | "adapter.ready" | "adapter.rejected" | "invoice.issued" | "webhook.disabled";
+        KindsEnum: "budget.threshold" | "key.expiring" | "adapter.ready" | "adapter.rejected" | "adapter.rolled_back" | "adapter.revoked" | "spend.unusual" | "invoice.issued" | "webhook.disabled";
         /** @description Milliseconds; null where no answer tells. answers: those whose first token's time is known. */
         LatencyShape: {
             /** Format: date-time */
@@ -2848,6 +3303,82 @@ export interface components {
         LookAtInvitationRequest: {
             token: string;
         };
+        /**
+         * @description revenue: what was charged, less what owners of shared adapters earned. cost = prefill_cost + decode_cost.
+         *     margin = revenue - cost. cache_savings: what cached prompt tokens would have cost, at the range's average of
+         *     computed ones; an estimate, and not a part of cost.
+         */
+        MarginNumbersShape: {
+            requests: number;
+            prompt_tokens: number;
+            cached_tokens: number;
+            completion_tokens: number;
+            device_seconds: string;
+            prefill_seconds: string;
+            decode_seconds: string;
+            revenue: string;
+            cost: string;
+            prefill_cost: string;
+            decode_cost: string;
+            margin: string;
+            margin_percent: string | null;
+            revenue_per_1m: string | null;
+            cost_per_1m: string | null;
+            cache_savings: string;
+        };
+        /** @description tenant: whose the group is, where it is one tenant's. */
+        MarginRowShape: {
+            requests: number;
+            prompt_tokens: number;
+            cached_tokens: number;
+            completion_tokens: number;
+            device_seconds: string;
+            prefill_seconds: string;
+            decode_seconds: string;
+            revenue: string;
+            cost: string;
+            prefill_cost: string;
+            decode_cost: string;
+            margin: string;
+            margin_percent: string | null;
+            revenue_per_1m: string | null;
+            cost_per_1m: string | null;
+            cache_savings: string;
+            group: string;
+            label: string;
+            tenant: string | null;
+        };
+        /** @description The total's amounts are the sums of the rows'. */
+        MarginShape: {
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+            tz: string;
+            group_by: components["schemas"]["GroupByEnum"];
+            cost_per_hour: string;
+            data: components["schemas"]["MarginRowShape"][];
+            total: components["schemas"]["MarginNumbersShape"];
+            device: components["schemas"]["DevicesShape"];
+        };
+        /**
+         * @description Dollars per million tokens of any kind, that `grantee` pays `owner` on top. earned_per_million: what the owner
+         *     gets of it, and earned: in all since its last statement; null for the grantee.
+         */
+        Markup: {
+            id: string;
+            adapter_id: string;
+            owner: string;
+            grantee: string;
+            per_million: string;
+            earned_per_million: string | null;
+            earned: string | null;
+            /** Format: date-time */
+            effective_from: string;
+        };
+        Markups: {
+            data: components["schemas"]["Markup"][];
+        };
         MemberPage: {
             data: components["schemas"]["MemberShape"][];
             next: string | null;
@@ -2872,6 +3403,19 @@ export interface components {
              *     * `single_sign_on_needed` - single_sign_on_needed
              */
             barred: (components["schemas"]["BarredEnum"] | components["schemas"]["NullEnum"]) | null;
+        };
+        /** @description Of config.json, as far as memory goes. experts: feed-forward blocks of a layer; active: those a token uses. */
+        ModelSizeShape: {
+            layers: number;
+            hidden: number;
+            ffn: number;
+            q_heads: number;
+            kv_heads: number;
+            head_dim: number;
+            vocab: number;
+            tied: boolean;
+            experts: number;
+            active: number;
         };
         NewPasswordRequest: {
             token: string;
@@ -2932,6 +3476,28 @@ export interface components {
             data: components["schemas"]["AuditShape"][];
             next: string | null;
         };
+        OperatorBatchPage: {
+            data: components["schemas"]["OperatorBatchShape"][];
+            next: string | null;
+        };
+        /** @description total, completed, failed: lines. ended_at: null while it is open. */
+        OperatorBatchShape: {
+            id: string;
+            tenant_id: string;
+            /** @description its short name */
+            tenant: string;
+            endpoint: string;
+            status: components["schemas"]["StatusEnum"];
+            total: number;
+            completed: number;
+            failed: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            expires_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+        };
         OperatorInvoicePage: {
             data: components["schemas"]["InvoiceShape"][];
             next: string | null;
@@ -2957,15 +3523,33 @@ export interface components {
             data: components["schemas"]["GrantShape"][];
             next: string | null;
         };
+        PartShape: {
+            name: string;
+            state: components["schemas"]["PartStateEnum"];
+            detail: string;
+            /**
+             * Format: double
+             * @description that the look at it took
+             */
+            milliseconds: number;
+        };
         /**
-         * @description amount = input + cached_input + output + surcharge. cache_savings: what the cached tokens would have cost more,
-         *     had they been computed.
+         * @description * `up` - up
+         *     * `degraded` - degraded
+         *     * `down` - down
+         * @enum {string}
+         */
+        PartStateEnum: "up" | "degraded" | "down";
+        /**
+         * @description amount = input + cached_input + output + surcharge + markup. markup: what owners of shared adapters ask on top.
+         *     cache_savings: what the cached tokens would have cost more, had they been computed.
          */
         PartsShape: {
             input: string;
             cached_input: string;
             output: string;
             surcharge: string;
+            markup: string;
             amount: string;
             cache_savings: string;
         };
@@ -3023,6 +3607,43 @@ export interface components {
             kinds?: components["schemas"]["KindsEnum"][];
             enabled?: boolean;
         };
+        /**
+         * @description * `credit` - Credit
+         *     * `invoice` - Invoice
+         * @enum {string}
+         */
+        PaymentKindEnum: "credit" | "invoice";
+        /** @description available: False where this platform takes no payments by itself. minimum, maximum: dollars of one payment. */
+        PaymentOptionsShape: {
+            available: boolean;
+            minimum: string;
+            maximum: string;
+        };
+        PaymentPage: {
+            data: components["schemas"]["PaymentShape"][];
+            next: string | null;
+        };
+        /** @description reversed: what went back to the payer since, by a refund or a dispute. */
+        PaymentShape: {
+            id: string;
+            kind: components["schemas"]["PaymentKindEnum"];
+            invoice_id: string | null;
+            amount: string;
+            reversed: string;
+            currency: string;
+            state: components["schemas"]["PaymentStateEnum"];
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            paid_at: string | null;
+        };
+        /**
+         * @description * `started` - Started
+         *     * `paid` - Paid
+         *     * `failed` - Failed
+         * @enum {string}
+         */
+        PaymentStateEnum: "started" | "paid" | "failed";
         Person: {
             id: string;
             /** Format: email */
@@ -3067,9 +3688,40 @@ export interface components {
             amount: string;
             cost: string;
         };
+        /** @description As a new price is given. from, to: the last calendar month in UTC unless told. */
+        PreviewPriceRequest: {
+            base_model: string;
+            /** Format: decimal */
+            input: string;
+            /** Format: decimal */
+            cached_input: string;
+            /** Format: decimal */
+            output: string;
+            /** Format: decimal */
+            adapter_surcharge?: string;
+            batch_discount?: number;
+            tenant_id?: string | null;
+            adapter_id?: string | null;
+            /** Format: date-time */
+            to?: string;
+            /** Format: date-time */
+            from?: string;
+        };
         PricePage: {
             data: components["schemas"]["PriceShape"][];
             next: string | null;
+        };
+        /**
+         * @description Of usage that ended in [from, to) and that the price would have priced: where a more specific price applied,
+         *     nothing would change, and it is left out.
+         */
+        PricePreviewShape: {
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+            data: components["schemas"]["TenantEffectShape"][];
+            total: components["schemas"]["EffectShape"];
         };
         /**
          * @description Dollars per million tokens, on [effective_from, effective_to). adapter_surcharge: on top of each rate where an
@@ -3176,6 +3828,75 @@ export interface components {
             /** @description shown here and never again; empty where you have some already */
             recovery_codes: string[];
         };
+        /** @description pool_tokens: that the KV pool holds for one sequence. Each is 0 where the engine does not say. */
+        ReplicaLimits: {
+            pool_tokens: number;
+            page_size: number;
+            step_tokens: number;
+            max_running: number;
+            max_rank: number;
+            context_len: number;
+        };
+        /** @description running, waiting: sequences by tenant. pages: by state, free, cached, used. adapters: those in each tier. */
+        ReplicaLoad: {
+            running: {
+                [key: string]: number;
+            };
+            waiting: {
+                [key: string]: number;
+            };
+            pages: {
+                [key: string]: number;
+            };
+            slots: number;
+            slots_in_use: number;
+            adapters: {
+                [key: string]: number;
+            };
+            pinned: number;
+        };
+        /** @description One engine. away: it does not answer, and all but name, state and can_restart is null. */
+        ReplicaShape: {
+            name: string;
+            state: components["schemas"]["ReplicaStateEnum"];
+            /** @description it runs under this stack's own supervisor */
+            can_restart: boolean;
+            boot_id: string | null;
+            base_model: string | null;
+            device: string | null;
+            /** @description what keys and values are kept in */
+            kv: string | null;
+            limits: components["schemas"]["ReplicaLimits"] | null;
+            load: components["schemas"]["ReplicaLoad"] | null;
+            totals: components["schemas"]["ReplicaTotals"] | null;
+        };
+        /**
+         * @description * `serving` - serving
+         *     * `draining` - draining
+         *     * `away` - away
+         * @enum {string}
+         */
+        ReplicaStateEnum: "serving" | "draining" | "away";
+        /**
+         * @description Since the start of this boot: what happened between two looks is their difference. step_seconds: of the
+         *     device. batch_tokens: computed, of prompts and answers; generated_tokens: of answers. batch_sequences: summed
+         *     over the steps. ended: requests by finish reason or `error:<code>`. refused: requests never let in, by code.
+         */
+        ReplicaTotals: {
+            steps: number;
+            /** Format: double */
+            step_seconds: number;
+            batch_tokens: number;
+            batch_sequences: number;
+            generated_tokens: number;
+            preemptions: number;
+            ended: {
+                [key: string]: number;
+            };
+            refused: {
+                [key: string]: number;
+            };
+        };
         /** @description trial: the engine's, once it has tried the adapter. */
         ReportShape: {
             problems: components["schemas"]["ProblemShape"][];
@@ -3215,6 +3936,12 @@ export interface components {
              * @default 86400
              */
             grace_seconds: number;
+        };
+        RunningJob: {
+            name: string;
+            worker: string;
+            /** Format: date-time */
+            since: string;
         };
         /**
          * @description * `inference` - inference
@@ -3285,6 +4012,11 @@ export interface components {
             splits?: components["schemas"]["SplitShapeRequest"][];
             /** @default false */
             follows_newest: boolean;
+        };
+        /** @description per_million: dollars per million tokens of any kind; 0: none. */
+        SetMarkupRequest: {
+            /** Format: decimal */
+            per_million: string;
         };
         SetPinRequest: {
             pinned: boolean;
@@ -3394,10 +4126,32 @@ export interface components {
             /** @default 256 */
             max_tokens: number;
         };
+        /** @description amount: of credit, in whole cents. invoice_id: what it still asks for is paid. */
+        StartPaymentRequest: {
+            kind: components["schemas"]["PaymentKindEnum"];
+            /** Format: decimal */
+            amount?: string;
+            invoice_id?: string;
+        };
         StartUploadRequest: {
             name: string;
             base_model: string;
             files: components["schemas"]["DeclaredFileRequest"][];
+        };
+        /** @description url: the provider's page, where it is paid. */
+        StartedPaymentShape: {
+            id: string;
+            kind: components["schemas"]["PaymentKindEnum"];
+            invoice_id: string | null;
+            amount: string;
+            reversed: string;
+            currency: string;
+            state: components["schemas"]["PaymentStateEnum"];
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            paid_at: string | null;
+            url: string;
         };
         StartedUpload: {
             adapter: components["schemas"]["AdapterShape"];
@@ -3411,9 +4165,18 @@ export interface components {
          * @enum {string}
          */
         State334Enum: "running" | "done" | "cancelled" | "failed";
+        /** @description What another tenant's use of a shared adapter earned; it became credit. */
+        StatementEarning: {
+            adapter_id: string;
+            label: string;
+            grantee: string;
+            requests: number;
+            tokens: number;
+            amount: string;
+        };
         /**
-         * @description kind: usage; late (ended in an earlier period, booked after its close); allowance, tiers, minimum (what the
-         *     agreement takes off or adds).
+         * @description kind: usage; late (ended in an earlier period, booked after its close); markup (what a shared adapter's owner
+         *     asks on top); allowance, tiers, minimum (what the agreement takes off or adds).
          */
         StatementLine: {
             kind: components["schemas"]["StatementLineKindEnum"];
@@ -3432,9 +4195,10 @@ export interface components {
          *     * `allowance` - Allowance
          *     * `tiers` - Tiers
          *     * `minimum` - Minimum
+         *     * `markup` - Markup
          * @enum {string}
          */
-        StatementLineKindEnum: "usage" | "late" | "allowance" | "tiers" | "minimum";
+        StatementLineKindEnum: "usage" | "late" | "allowance" | "tiers" | "minimum" | "markup";
         StatementPage: {
             data: components["schemas"]["StatementShape"][];
             next: string | null;
@@ -3452,7 +4216,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
-        /** @description total = credit_used + due. */
+        /** @description earned: the sum of earnings. */
         StatementWithLinesShape: {
             id: string;
             /** Format: date-time */
@@ -3465,6 +4229,8 @@ export interface components {
             /** Format: date-time */
             created_at: string;
             lines: components["schemas"]["StatementLine"][];
+            earnings: components["schemas"]["StatementEarning"][];
+            earned: string;
         };
         /**
          * @description * `validating` - Validating
@@ -3487,6 +4253,34 @@ export interface components {
             id: string;
             /** Format: email */
             email: string;
+        };
+        TenantAlertPage: {
+            data: components["schemas"]["TenantAlertShape"][];
+            next: string | null;
+        };
+        /** @description data: what it is about; its members go by the kind. */
+        TenantAlertShape: {
+            id: string;
+            tenant_id: string;
+            /** @description its short name */
+            tenant: string;
+            kind: components["schemas"]["AlertKindEnum"];
+            subject: string;
+            data: {
+                [key: string]: unknown;
+            };
+            /** Format: date-time */
+            created_at: string;
+        };
+        /** @description Dollars, exact. change_percent: with one decimal; null where nothing was paid before. */
+        TenantEffectShape: {
+            requests: number;
+            before: string;
+            after: string;
+            change: string;
+            change_percent: string | null;
+            tenant_id: string;
+            tenant: string;
         };
         /**
          * @description As for a key. tenant_weight: the tenant's share of the engine while others wait too; one of 2 gets twice what
@@ -3619,7 +4413,7 @@ export interface components {
         VersionShape: {
             id: string;
             number: number;
-            state: components["schemas"]["VersionShapeStateEnum"];
+            state: components["schemas"]["VersionStateEnum"];
             digest: string | null;
             rank: number | null;
             size_bytes: number;
@@ -3639,7 +4433,7 @@ export interface components {
          *     * `rejected` - rejected
          * @enum {string}
          */
-        VersionShapeStateEnum: "uploading" | "checking" | "ready" | "rejected";
+        VersionStateEnum: "uploading" | "checking" | "ready" | "rejected";
         WayOutShape: {
             /** @description the company's own sign-in page, to open in this browser */
             url: string;
@@ -5036,6 +5830,56 @@ export interface operations {
             };
         };
     };
+    adapter_grants_markup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                adapter_id: string;
+                grant_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SetMarkupRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GrantMarkup"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     adapters_set_pin: {
         parameters: {
             query?: never;
@@ -6172,6 +7016,35 @@ export interface operations {
             };
         };
     };
+    invoices_csv: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                invoice_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     invoices_pdf: {
         parameters: {
             query?: never;
@@ -6590,6 +7463,25 @@ export interface operations {
             };
         };
     };
+    markups_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Markups"];
+                };
+            };
+        };
+    };
     members_list: {
         parameters: {
             query?: {
@@ -6919,6 +7811,70 @@ export interface operations {
             };
         };
     };
+    operator_base_models: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BaseModelsShape"];
+                };
+            };
+        };
+    };
+    operator_batches_list: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+                /** @description a part of the batch's id or of the tenant's short name */
+                search?: string;
+                /**
+                 * @description * `validating` - Validating
+                 *     * `in_progress` - In Progress
+                 *     * `cancelling` - Cancelling
+                 *     * `finalizing` - Finalizing
+                 *     * `completed` - Completed
+                 *     * `failed` - Failed
+                 *     * `expired` - Expired
+                 *     * `cancelled` - Cancelled
+                 */
+                status?: "validating" | "in_progress" | "cancelling" | "finalizing" | "completed" | "failed" | "expired" | "cancelled";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OperatorBatchPage"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     operator_discrepancies_list: {
         parameters: {
             query?: {
@@ -6996,6 +7952,367 @@ export interface operations {
                 };
             };
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_fleet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FleetShape"];
+                };
+            };
+        };
+    };
+    operator_fleet_drain: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                replica: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReplicaShape"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_fleet_restart: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                replica: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            202: {
+                headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_fleet_resume: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                replica: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReplicaShape"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HealthShape"];
+                };
+            };
+        };
+    };
+    operator_incoming_adapters: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+                /** @description a part of the adapter's name or of the tenant's short name */
+                search?: string;
+                /**
+                 * @description * `uploading` - uploading
+                 *     * `checking` - checking
+                 *     * `ready` - ready
+                 *     * `rejected` - rejected
+                 */
+                state?: "uploading" | "checking" | "ready" | "rejected";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["IncomingPage"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_jobs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobsShape"];
+                };
+            };
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_margin: {
+        parameters: {
+            query?: {
+                /** @description inclusive; the start of this month unless told */
+                from?: string;
+                group_by?: "adapter" | "day" | "hour" | "key" | "model" | "tenant";
+                /** @description only this tenant's usage */
+                tenant_id?: string;
+                /** @description exclusive; now unless told */
+                to?: string;
+                /** @description IANA name of the zone for days, hours and bare times; UTC unless told */
+                tz?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MarginShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_margin_export: {
+        parameters: {
+            query?: {
+                /** @description inclusive; the start of this month unless told */
+                from?: string;
+                group_by?: "adapter" | "day" | "hour" | "key" | "model" | "tenant";
+                /** @description only this tenant's usage */
+                tenant_id?: string;
+                /** @description exclusive; now unless told */
+                to?: string;
+                /** @description IANA name of the zone for days, hours and bare times; UTC unless told */
+                tz?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7304,6 +8621,114 @@ export interface operations {
                 };
             };
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_prices_preview: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PreviewPriceRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PricePreviewShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    operator_tenant_alerts_list: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /**
+                 * @description * `budget.threshold` - Budget
+                 *     * `key.expiring` - Key Expiring
+                 *     * `adapter.ready` - Adapter Ready
+                 *     * `adapter.rejected` - Adapter Rejected
+                 *     * `adapter.rolled_back` - Adapter Rolled Back
+                 *     * `adapter.revoked` - Adapter Revoked
+                 *     * `spend.unusual` - Unusual Spend
+                 *     * `invoice.issued` - Invoice Issued
+                 *     * `webhook.disabled` - Webhook Disabled
+                 *     * `webhook.test` - Webhook Test
+                 *     * `discrepancy.opened` - Discrepancy
+                 */
+                kind?: "budget.threshold" | "key.expiring" | "adapter.ready" | "adapter.rejected" | "adapter.rolled_back" | "adapter.revoked" | "spend.unusual" | "invoice.issued" | "webhook.disabled" | "webhook.test" | "discrepancy.opened";
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+                /** @description a part of the tenant's short name */
+                search?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantAlertPage"];
+                };
+            };
+            400: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -8144,6 +9569,117 @@ export interface operations {
             };
         };
     };
+    payments_list: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaymentPage"];
+                };
+            };
+        };
+    };
+    payments_start: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StartPaymentRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StartedPaymentShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    payments_options: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaymentOptionsShape"];
+                };
+            };
+        };
+    };
     playground_key: {
         parameters: {
             query?: never;
@@ -8682,6 +10218,61 @@ export interface operations {
                 };
             };
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    stripe_notices: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 255 visible characters of your choice, a new one for each new request: what is sent again within 24 hours with the same key and body has its effect once, and is answered as the first time */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    /** @description `true` on an answer that was given before */
+                    "Idempotent-Replayed"?: string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            422: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,13 +1,22 @@
-import { NavLink } from "@mantine/core";
+import { NavLink, Text } from "@mantine/core";
 import {
+  type Icon,
+  IconBell,
   IconBuildingCommunity,
   IconChartBar,
+  IconCube,
+  IconEye,
   IconFileInvoice,
+  IconHeartbeat,
   IconHistory,
   IconHome,
   IconKey,
+  IconListCheck,
   IconMessages,
+  IconRulerMeasure,
   IconScale,
+  IconScaleOutline,
+  IconServer2,
   IconSettings,
   IconStack2,
   IconUserCog,
@@ -31,34 +40,56 @@ const TENANT_PAGES = [
   { to: "/settings", label: "Settings", Icon: IconSettings, needs: "members" },
 ] as const;
 const OPERATOR_PAGES = [
+  { to: "/fleet", label: "Fleet", Icon: IconServer2 },
+  { to: "/health", label: "Health", Icon: IconHeartbeat },
+  { to: "/alerts", label: "Alerts", Icon: IconBell },
+  { to: "/jobs", label: "Jobs", Icon: IconListCheck },
   { to: "/tenants", label: "Tenants", Icon: IconBuildingCommunity },
   { to: "/people", label: "People", Icon: IconUserCog },
+  { to: "/margin", label: "Margin", Icon: IconScaleOutline },
   { to: "/discrepancies", label: "Discrepancies", Icon: IconScale },
+  { to: "/models", label: "Base models", Icon: IconCube },
+  { to: "/capacity", label: "Capacity", Icon: IconRulerMeasure },
+  { to: "/audit-all", label: "Audit of all", Icon: IconEye },
 ];
 
 export function Navigation() {
-  const { pathname } = useLocation();
   const { session, membership } = useWorkspace();
-  const pages = [
-    ...TENANT_PAGES.filter(({ needs }) => membership && roleCan(membership.role, needs)),
-    ...(session.user.is_operator ? OPERATOR_PAGES : []),
-  ];
+  const ofTenant = TENANT_PAGES.filter(
+    ({ needs }) => membership && roleCan(membership.role, needs),
+  );
+  const ofOperator = session.user.is_operator ? OPERATOR_PAGES : [];
   return (
     <>
-      {pages.map(({ to, label, Icon }) => (
-        <NavLink
-          key={to}
-          component={Link}
-          to={to}
-          label={label}
-          active={pathname.startsWith(to)}
-          aria-current={pathname.startsWith(to) ? "page" : undefined}
-          leftSection={<Icon size={18} stroke={1.6} aria-hidden />}
-          fw={500}
-          mb={2}
-          style={{ borderRadius: "var(--mantine-radius-md)" }}
-        />
+      {ofTenant.map((page) => (
+        <PageLink key={page.to} {...page} />
+      ))}
+      {ofTenant.length > 0 && ofOperator.length > 0 && (
+        <Text size="xs" c="dimmed" fw={600} px="sm" pt="sm" pb={4}>
+          Platform
+        </Text>
+      )}
+      {ofOperator.map((page) => (
+        <PageLink key={page.to} {...page} />
       ))}
     </>
+  );
+}
+
+function PageLink({ to, label, Icon }: { to: string; label: string; Icon: Icon }) {
+  const { pathname } = useLocation();
+  const isHere = pathname === to || pathname.startsWith(`${to}/`);
+  return (
+    <NavLink
+      component={Link}
+      to={to}
+      label={label}
+      active={isHere}
+      aria-current={isHere ? "page" : undefined}
+      leftSection={<Icon size={18} stroke={1.6} aria-hidden />}
+      fw={500}
+      mb={2}
+      style={{ borderRadius: "var(--mantine-radius-md)" }}
+    />
   );
 }

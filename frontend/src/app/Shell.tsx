@@ -50,7 +50,9 @@ export function Shell() {
         </Group>
       </AppShell.Header>
       <AppShell.Navbar p="sm" aria-label="Pages">
-        <Navigation />
+        <AppShell.Section grow style={{ overflowY: "auto" }}>
+          <Navigation />
+        </AppShell.Section>
         <LiveBadge />
       </AppShell.Navbar>
       <AppShell.Main className={classes.main}>

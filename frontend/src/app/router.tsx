@@ -45,9 +45,17 @@ export const router = createBrowserRouter([
         Component: OperatorOnly,
         ErrorBoundary: PageFailed,
         children: [
+          { path: "fleet", lazy: () => import("../fleet/FleetPage") },
+          { path: "capacity", lazy: () => import("../capacity/CapacityPage") },
+          { path: "margin", lazy: () => import("../margin/MarginPage") },
           { path: "tenants", lazy: () => import("../operator/TenantsPage") },
           { path: "discrepancies", lazy: () => import("../discrepancies/DiscrepanciesPage") },
           { path: "people", lazy: () => import("../operator/PeoplePage") },
+          { path: "models", lazy: () => import("../operator/BaseModelsPage") },
+          { path: "jobs", lazy: () => import("../jobs/JobsPage") },
+          { path: "alerts", lazy: () => import("../operator/AlertsPage") },
+          { path: "health", lazy: () => import("../operator/HealthPage") },
+          { path: "audit-all", lazy: () => import("../operator/OperatorAuditPage") },
         ],
       },
       {

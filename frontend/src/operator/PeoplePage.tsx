@@ -1,32 +1,30 @@
-import { Stack, TextInput } from "@mantine/core";
-import { useDebouncedValue } from "@mantine/hooks";
-import { IconSearch, IconUserOff } from "@tabler/icons-react";
-import { useState } from "react";
+import { Stack } from "@mantine/core";
+import { IconUserOff } from "@tabler/icons-react";
 import { EmptyState } from "../shared/EmptyState";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
 import { PageHeader } from "../shared/PageHeader";
+import { SearchField } from "../shared/SearchField";
+import { useUrlState } from "../shared/useUrlState";
 import { PeopleTable } from "./PeopleTable";
 import { usePeople } from "./people";
 
+const NAMES = ["email"] as const;
+
 export function Component() {
-  const [email, setEmail] = useState("");
-  const [wanted] = useDebouncedValue(email, 250);
+  const [{ email }, change] = useUrlState(NAMES);
   return (
     <>
       <PageHeader title="People">
         Everybody with an account. Help those who cannot get in; shut out those who should not.
       </PageHeader>
       <Stack>
-        <TextInput
-          aria-label="A part of the address"
-          placeholder="A part of the address"
-          leftSection={<IconSearch size={16} aria-hidden />}
-          maw={320}
+        <SearchField
+          label="A part of the address"
           value={email}
-          onChange={(event) => setEmail(event.currentTarget.value)}
+          onSearch={(text) => change({ email: text })}
         />
-        <Found email={wanted} />
+        <Found email={email} />
       </Stack>
     </>
   );

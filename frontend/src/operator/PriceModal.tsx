@@ -1,17 +1,21 @@
-import { Select, Text, TextInput } from "@mantine/core";
+import { NumberInput, Select, SimpleGrid, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
+import { useDebouncedValue } from "@mantine/hooks";
 import type { Tenant } from "../api/types";
 import { useWorkspace } from "../session/context";
 import { notifyDone } from "../shared/confirm";
-import { amountProblem } from "../shared/decimalInput";
+import { amountProblem, optionalAmountProblem } from "../shared/decimalInput";
 import { FormModal } from "../shared/FormModal";
-import { useSetPrice } from "./queries";
+import { PricePreview } from "./PricePreview";
+import { type NewPrice, useSetPrice } from "./queries";
 
 const RATES = [
-  { name: "input", label: "Input" },
-  { name: "cached_input", label: "Cached input" },
-  { name: "output", label: "Output" },
+  { name: "input", label: "Input", note: "" },
+  { name: "cached_input", label: "Cached input", note: "" },
+  { name: "output", label: "Output", note: "" },
+  { name: "adapter_surcharge", label: "With an adapter", note: "on top of each; empty: nothing" },
 ] as const;
+const TYPING_MS = 400;
 
 interface Props {
   opened: boolean;
@@ -19,32 +23,60 @@ interface Props {
   tenants: Tenant[];
 }
 
+interface Values {
+  tenant_id: string;
+  input: string;
+  cached_input: string;
+  output: string;
+  adapter_surcharge: string;
+  batch_discount: number | "";
+}
+
+function priceOf(values: Values, base_model: string): NewPrice {
+  const { tenant_id, adapter_surcharge, batch_discount, ...rates } = values;
+  return {
+    base_model,
+    input: rates.input.trim(),
+    cached_input: rates.cached_input.trim(),
+    output: rates.output.trim(),
+    ...(adapter_surcharge.trim() ? { adapter_surcharge: adapter_surcharge.trim() } : {}),
+    ...(batch_discount === "" ? {} : { batch_discount }),
+    ...(tenant_id ? { tenant_id } : {}),
+  };
+}
+
 export function PriceModal({ opened, onClose, tenants }: Props) {
   const { session } = useWorkspace();
   const setPrice = useSetPrice();
-  const form = useForm({
-    initialValues: { tenant_id: "", input: "", cached_input: "", output: "" },
-    validate: { input: amountProblem, cached_input: amountProblem, output: amountProblem },
+  const form = useForm<Values>({
+    initialValues: {
+      tenant_id: "",
+      input: "",
+      cached_input: "",
+      output: "",
+      adapter_surcharge: "",
+      batch_discount: "",
+    },
+    validate: {
+      input: amountProblem,
+      cached_input: amountProblem,
+      output: amountProblem,
+      adapter_surcharge: optionalAmountProblem,
+    },
   });
+  const [typed] = useDebouncedValue(form.values, TYPING_MS);
   const close = () => {
     form.reset();
     setPrice.reset();
     onClose();
   };
-  const submit = ({ tenant_id: tenantId, ...rates }: typeof form.values) =>
-    setPrice.mutate(
-      {
-        ...rates,
-        base_model: session.base_model.name,
-        ...(tenantId ? { tenant_id: tenantId } : {}),
+  const submit = (values: Values) =>
+    setPrice.mutate(priceOf(values, session.base_model.name), {
+      onSuccess: () => {
+        notifyDone("The price holds from now on.");
+        close();
       },
-      {
-        onSuccess: () => {
-          notifyDone("The price holds from now on.");
-          close();
-        },
-      },
-    );
+    });
   const choices = [
     { value: "", label: "Everybody" },
     ...tenants.map(({ id, name }) => ({ value: id, label: name })),
@@ -69,15 +101,38 @@ export function PriceModal({ opened, onClose, tenants }: Props) {
         allowDeselect={false}
         {...form.getInputProps("tenant_id")}
       />
-      {RATES.map(({ name, label }) => (
-        <TextInput
-          key={name}
-          label={label}
-          leftSection="$"
-          inputMode="decimal"
-          {...form.getInputProps(name)}
+      <SimpleGrid cols={2}>
+        {RATES.map(({ name, label, note }) => (
+          <TextInput
+            key={name}
+            label={label}
+            description={note || undefined}
+            inputWrapperOrder={["label", "input", "description", "error"]}
+            leftSection="$"
+            inputMode="decimal"
+            {...form.getInputProps(name)}
+          />
+        ))}
+        <NumberInput
+          label="Off for batches"
+          suffix=" %"
+          min={0}
+          max={100}
+          allowDecimal={false}
+          {...form.getInputProps("batch_discount")}
         />
-      ))}
+      </SimpleGrid>
+      {opened && isComplete(typed) && (
+        <PricePreview price={priceOf(typed, session.base_model.name)} />
+      )}
     </FormModal>
+  );
+}
+
+function isComplete(values: Values): boolean {
+  const rates = [values.input, values.cached_input, values.output];
+  return (
+    rates.every((rate) => amountProblem(rate) === null) &&
+    optionalAmountProblem(values.adapter_surcharge) === null
   );
 }

@@ -90,3 +90,12 @@ export function useSetPrice() {
     bodyOf(api.POST("/api/v1/operator/prices", { body })),
   );
 }
+
+/** What a price would have made of last month's usage. */
+export function usePricePreview(price: NewPrice) {
+  const { api } = useWorkspace();
+  return useQuery({
+    queryKey: [...PRICES, "preview", price],
+    queryFn: () => bodyOf(api.POST("/api/v1/operator/prices/preview", { body: price })),
+  });
+}

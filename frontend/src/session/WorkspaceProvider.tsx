@@ -26,11 +26,11 @@ export function WorkspaceProvider({
   });
   const membership = membershipIn(session, chosen);
   const tenantId = membership?.tenant.id ?? null;
-  const live = useLiveEvents(tenantId);
+  const { up: live, watchFleet } = useLiveEvents(tenantId, session.user.is_operator);
   const api = useMemo(() => createApi(tenantId), [tenantId]);
   const workspace = useMemo(
-    () => ({ session, membership, api, live, selectTenant: setChosen }),
-    [session, membership, api, live, setChosen],
+    () => ({ session, membership, api, live, watchFleet, selectTenant: setChosen }),
+    [session, membership, api, live, watchFleet, setChosen],
   );
   return <WorkspaceContext.Provider value={workspace}>{children}</WorkspaceContext.Provider>;
 }

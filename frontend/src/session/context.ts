@@ -9,6 +9,8 @@ export interface Workspace {
   api: Api;
   /** True while the event socket is up; pages poll while it is not. */
   live: boolean;
+  /** For operators: frames of the fleet go into the cache until the function that comes back is called. */
+  watchFleet: () => () => void;
   selectTenant: (tenantId: string) => void;
 }
 

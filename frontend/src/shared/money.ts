@@ -47,3 +47,14 @@ export function formatExactMoney(value: string): string {
 export function chartValue(value: string): number {
   return Number(decimal(value));
 }
+
+const estimate = new Intl.NumberFormat("en-US", {
+  style: "currency",
+  currency: "USD",
+  maximumSignificantDigits: 2,
+});
+
+/** "about $0.0012": of a reckoning that is in no book. */
+export function formatEstimate(dollars: number): string {
+  return `about ${estimate.format(dollars)}`;
+}

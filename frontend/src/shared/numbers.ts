@@ -23,7 +23,7 @@ export function formatSeconds(value: string): string {
   return `${seconds.format(amount / SECONDS_PER_HOUR)} h`;
 }
 
-const UNITS = ["B", "kB", "MB", "GB"];
+const UNITS = ["B", "kB", "MB", "GB", "TB"];
 
 export function formatBytes(bytes: number): string {
   let value = bytes;
@@ -45,4 +45,17 @@ const tenths = new Intl.NumberFormat("en-US", { maximumFractionDigits: 1 });
 export function formatMilliseconds(value: number): string {
   if (value < 100) return `${tenths.format(value)} ms`;
   return value < 1000 ? `${Math.round(value)} ms` : `${(value / 1000).toFixed(2)} s`;
+}
+
+const share = new Intl.NumberFormat("en-US", { style: "percent", maximumFractionDigits: 0 });
+const short = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 3, notation: "compact" });
+
+/** 0.256 is "26%". */
+export function formatShare(part: number): string {
+  return share.format(part);
+}
+
+/** Three digits, whatever the size: "0.0123", "41.7", "12.3K". */
+export function formatShort(value: number): string {
+  return short.format(value);
 }

@@ -25,3 +25,10 @@ export function formatAgo(iso: string, now = Date.now()): string {
   }
   return "just now";
 }
+
+const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+
+/** "14:03:09", of milliseconds since the epoch. */
+export function formatClock(at: number): string {
+  return clock.format(at);
+}

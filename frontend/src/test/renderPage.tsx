@@ -18,6 +18,7 @@ export function renderPage(page: ReactNode, { role = "owner" as Role, path = "/"
     membership,
     api: createApi(membership.tenant.id),
     live: true,
+    watchFleet: () => () => undefined,
     selectTenant: () => undefined,
   };
   const queries = new QueryClient({ defaultOptions: { queries: { retry: false } } });

@@ -1,0 +1,84 @@
+import { Card, Table, Text, Title } from "@mantine/core";
+import type { Margin } from "../api/types";
+import { DataTable } from "../shared/DataTable";
+import { formatMoney } from "../shared/money";
+import { formatCount, formatSeconds } from "../shared/numbers";
+import { GROUPINGS, type Grouping } from "./queries";
+
+type Money = Margin["total"];
+
+const FIGURES = [
+  "Requests",
+  "Tokens",
+  "Revenue",
+  "Cost",
+  "Prefill",
+  "Decode",
+  "Margin",
+  "Of revenue",
+  "Cache saved",
+].map((label) => ({ label, right: true }));
+const WITH_TENANT: Grouping[] = ["adapter", "key"];
+
+export function MarginTable({ margin, grouping }: { margin: Margin; grouping: Grouping }) {
+  const name = GROUPINGS.find(({ value }) => value === grouping)?.label ?? "";
+  const hasTenant = WITH_TENANT.includes(grouping);
+  const columns = [name, ...(hasTenant ? ["Tenant"] : []), ...FIGURES];
+  return (
+    <Card withBorder padding={0} component="section" aria-label="Margin table">
+      <Title order={2} p="md">{`By ${name.toLowerCase()}`}</Title>
+      <DataTable
+        columns={columns}
+        minWidth={1040}
+        bare
+        dense
+        foot={<Row label="Total" money={margin.total} tenant={hasTenant ? "" : null} />}
+      >
+        {margin.data.map((row) => (
+          <Row
+            key={row.group}
+            label={row.label}
+            money={row}
+            tenant={hasTenant ? (row.tenant ?? "") : null}
+          />
+        ))}
+      </DataTable>
+    </Card>
+  );
+}
+
+/** tenant: null where the table has no such column. */
+function Row({ label, money, tenant }: { label: string; money: Money; tenant: string | null }) {
+  const tokens = money.prompt_tokens + money.completion_tokens;
+  const isLoss = money.margin.startsWith("-");
+  return (
+    <Table.Tr style={{ whiteSpace: "nowrap" }}>
+      <Table.Td fw={600}>{label}</Table.Td>
+      {tenant !== null && <Table.Td>{tenant}</Table.Td>}
+      <Table.Td ta="right">{formatCount(money.requests)}</Table.Td>
+      <Table.Td ta="right">{formatCount(tokens)}</Table.Td>
+      <Table.Td ta="right">{formatMoney(money.revenue)}</Table.Td>
+      <Table.Td ta="right">{formatMoney(money.cost)}</Table.Td>
+      <Cost cost={money.prefill_cost} seconds={money.prefill_seconds} />
+      <Cost cost={money.decode_cost} seconds={money.decode_seconds} />
+      <Table.Td ta="right" c={isLoss ? "error" : undefined} fw={600}>
+        {formatMoney(money.margin)}
+      </Table.Td>
+      <Table.Td ta="right">
+        {money.margin_percent === null ? "–" : `${money.margin_percent} %`}
+      </Table.Td>
+      <Table.Td ta="right">{formatMoney(money.cache_savings)}</Table.Td>
+    </Table.Tr>
+  );
+}
+
+function Cost({ cost, seconds }: { cost: string; seconds: string }) {
+  return (
+    <Table.Td ta="right">
+      {formatMoney(cost)}
+      <Text size="xs" c="dimmed">
+        {formatSeconds(seconds)}
+      </Text>
+    </Table.Td>
+  );
+}
