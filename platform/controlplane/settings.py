@@ -206,6 +206,7 @@ SPECTACULAR_SETTINGS = {
         "PartStateEnum": ["up", "degraded", "down"],
         "VersionStateEnum": ["uploading", "checking", "ready", "rejected"],
         "ReplicaStateEnum": ["serving", "draining", "away"],
+        "EvaluationStateEnum": ["running", "done", "cancelled", "failed"],
         "PaymentStateEnum": "controlplane.billing.payment_models.PaymentState.choices",
         "PaymentKindEnum": "controlplane.billing.payment_models.PaymentKind.choices",
         "InvoiceEntryKindEnum": "controlplane.billing.invoice_models.EntryKind.choices",

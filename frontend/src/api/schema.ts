@@ -2725,7 +2725,7 @@ export interface components {
             candidate: number;
             baseline: number | null;
             max_tokens: number;
-            state: components["schemas"]["State334Enum"];
+            state: components["schemas"]["EvaluationStateEnum"];
             total: number;
             done: number;
             differing: number;
@@ -2781,7 +2781,7 @@ export interface components {
             candidate: number;
             baseline: number | null;
             max_tokens: number;
-            state: components["schemas"]["State334Enum"];
+            state: components["schemas"]["EvaluationStateEnum"];
             total: number;
             done: number;
             differing: number;
@@ -2793,6 +2793,14 @@ export interface components {
             /** Format: date-time */
             ended_at: string | null;
         };
+        /**
+         * @description * `running` - running
+         *     * `done` - done
+         *     * `cancelled` - cancelled
+         *     * `failed` - failed
+         * @enum {string}
+         */
+        EvaluationStateEnum: "running" | "done" | "cancelled" | "failed";
         /** @description checked: answers whose prompt has a check; passed: of those. errors: prompts that it could not answer. */
         EvaluationTally: {
             checked: number;
@@ -4157,14 +4165,6 @@ export interface components {
             adapter: components["schemas"]["AdapterShape"];
             version: components["schemas"]["VersionShape"];
         };
-        /**
-         * @description * `running` - running
-         *     * `done` - done
-         *     * `cancelled` - cancelled
-         *     * `failed` - failed
-         * @enum {string}
-         */
-        State334Enum: "running" | "done" | "cancelled" | "failed";
         /** @description What another tenant's use of a shared adapter earned; it became credit. */
         StatementEarning: {
             adapter_id: string;
