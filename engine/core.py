@@ -20,7 +20,7 @@ from engine.harvest import Harvest, Pick, harvest
 from engine.intake import Intake, Texts
 from engine.metering.journal import Journal
 from engine.metering.metrics import Metrics
-from engine.models.rows import Rows
+from engine.overlap import Device, Model, Overlap
 from engine.protocol import EngineError, Event, FinishReason, Generate, Grammar, Pin, Tier, Usage
 from engine.request import Request
 from engine.scheduling.admission import Limits, refusal, turn_of
@@ -153,11 +153,11 @@ class Engine:
         """End everything that is open, as a restart would. Returns the last events."""
         for request in list(self._live.values()):
             self._end(request, "engine_restart")
+        self._overlap.settle()
         self._adapters.close()
         return self._commit()
 
     def check_integrity(self) -> None:
-        self._overlap.settle()
         """The live requests have the scheduler's sequences, and are the journal's open ones."""
         self._scheduler.check_integrity()
         self._adapters.check_integrity()
@@ -224,12 +224,12 @@ class Engine:
         got, failure = Harvest(), None
         try:
             drafts = self._speculator.drafts(batch, self._seed_of)
+            if not drafts and self._overlap.begin(batch, self._live, begun):
+                return True
             batch = self._scheduler.widen(batch, drafts) if drafts else batch
             got = harvest(batch, self._model.run(batch), self._live)
         except Exception as error:  # one batch fails, the engine does not
             failure = error
-            if not drafts and self._overlap.begin(batch, self._live, begun):
-                return True
         self._take_in(batch, got, time.perf_counter_ns() - begun, failure)
         return False
 

@@ -47,18 +47,18 @@ class Request:
     sampling: Sampling = field(init=False)
     is_held_back: bool = field(init=False)
     is_read_only: bool = field(init=False)
-    top: int | None = field(init=False)
     is_plain: bool = field(init=False)
+    top: int | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.sampling = sampling = self.asked.sampling
         self.is_held_back = self.search is not None or sampling.best_of > sampling.n
         self.is_read_only = sampling.max_tokens == 0
         self.top = 0 if sampling.logprobs is None and self.is_held_back else sampling.logprobs
-
         scores = self.top is not None or sampling.prompt_logprobs is not None
         has_say = sampling.grammar is not None or shapes(sampling)
         self.is_plain = not (self.is_read_only or scores or has_say)
+
     @property
     def request_id(self) -> str:
         return self.asked.request_id

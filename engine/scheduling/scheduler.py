@@ -139,9 +139,6 @@ class Scheduler:
         self._admit(draft)
         return Batch(tuple(draft.runs.values()))
 
-    def remember(self, sequence: Sequence) -> None:
-        """Offer the pages computed so far to the prefix cache; the sequence keeps them."""
-        self._holdings.remember(sequence)
     def follow(self, runs: Several[Run], ended: int) -> Batch | None:
         """The step after these decodes, while their tokens are not known: one more token for each that its own does
         not end by length. ended: sequences that run only until they can be given back.
@@ -163,6 +160,9 @@ class Scheduler:
             self._holdings.grow(run.sequence, end)
         return Batch(tuple(Run(run.sequence, run.start + run.length, 1, rows=1) for run in going))
 
+    def remember(self, sequence: Sequence) -> None:
+        """Offer the pages computed so far to the prefix cache; the sequence keeps them."""
+        self._holdings.remember(sequence)
 
     def fork(self, parent: Sequence, child: Sequence) -> None:
         """`child` begins with the tokens that `parent` has computed, and at least one more. It shares their whole
