@@ -204,7 +204,11 @@ class Simulator(RuleBasedStateMachine):
         names = {"tenant": self.acme.tenant, "key_id": self.keys[key].id, "actor": "usr"}
         attempt(lambda: rotate_key(**names, grace=timedelta(hours=1)), dies_at)  # type: ignore[arg-type]
 
-    @rule(amount=st.decimals("0.00000001", "0.0001", places=8), kind=st.sampled_from([GrantKind.PROMO, GrantKind.PAID]), dies_at=dies)
+    @rule(
+        amount=st.decimals("0.00000001", "0.0001", places=8),
+        kind=st.sampled_from([GrantKind.PROMO, GrantKind.PAID]),
+        dies_at=dies,
+    )
     def grant(self, amount: Decimal, kind: GrantKind, dies_at: int | None) -> None:
         self.grants += 1
         reference = {"actor": "usr", "reference": f"grant {self.grants}"}

@@ -70,6 +70,8 @@ function serve(invoices: unknown[]) {
   return fakeServer({
     "GET /api/v1/balance": { body: balance },
     "GET /api/v1/invoices": { body: { data: invoices, next: null } },
+    "GET /api/v1/payments": { body: { data: [], next: null } },
+    "GET /api/v1/payments/options": { body: { available: false, minimum: "1", maximum: "50000" } },
     "GET /api/v1/invoices/inv_1": { body: full },
     "GET /api/v1/invoices/inv_1/pdf": { body: "%PDF" },
   });

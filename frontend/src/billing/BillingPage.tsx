@@ -4,14 +4,17 @@ import { EmptyState } from "../shared/EmptyState";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
 import { PageHeader } from "../shared/PageHeader";
+import { AddCreditButton } from "./AddCreditButton";
 import { BalanceCards } from "./BalanceCards";
 import { InvoiceTable } from "./InvoiceTable";
+import { Payments } from "./PaymentTable";
 import { useInvoices } from "./queries";
 
 export function Component() {
+  const invoices = useInvoices();
   return (
     <>
-      <PageHeader title="Billing">
+      <PageHeader title="Billing" action={<AddCreditButton />}>
         What this period has cost so far, what is owed, and the invoice of every period that is
         over.
       </PageHeader>
@@ -21,6 +24,7 @@ export function Component() {
           <Title order={2}>Invoices</Title>
           <Invoices />
         </Stack>
+        <Payments invoices={invoices.data ?? []} />
       </Stack>
     </>
   );

@@ -13,6 +13,7 @@ const ENTRIES: Record<FullInvoice["entries"][number]["kind"], string> = {
   credit_note: "Credit note",
   write_off: "Written off",
   refund: "Refund",
+  reversal: "Taken back",
 };
 
 export function InvoiceModal({ invoice, onClose }: { invoice: Invoice; onClose: () => void }) {

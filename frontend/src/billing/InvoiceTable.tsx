@@ -7,6 +7,7 @@ import { ACTIONS, type Column, DataTable } from "../shared/DataTable";
 import { formatMoney } from "../shared/money";
 import { formatDate } from "../shared/time";
 import { InvoiceModal } from "./InvoiceModal";
+import { PayButton } from "./PayButton";
 import { useInvoicePdf } from "./queries";
 
 const COLORS: Record<Invoice["state"], string> = { open: "veneer", overdue: "red", paid: "gray" };
@@ -60,6 +61,7 @@ function InvoiceRow({ invoice }: { invoice: Invoice }) {
             Show
           </Button>
           <PdfButton invoice={invoice} />
+          <PayButton invoice={invoice} />
         </Group>
         {opened && <InvoiceModal invoice={invoice} onClose={view.close} />}
       </Table.Td>

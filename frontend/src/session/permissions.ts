@@ -9,17 +9,27 @@ export type Action =
   | "inference"
   | "usage:read"
   | "billing:read"
+  | "billing:write"
   | "webhooks"
   | "members"
   | "audit:read";
 
 const DEVELOPER: Action[] = ["adapters:read", "adapters:write", "keys", "inference", "usage:read"];
 
+const ADMIN: Action[] = [
+  "adapters:pin",
+  "billing:read",
+  "billing:write",
+  "webhooks",
+  "members",
+  "audit:read",
+];
+
 const ALLOWED: Record<OwnRole, Action[]> = {
-  owner: [...DEVELOPER, "adapters:pin", "billing:read", "webhooks", "members", "audit:read"],
-  admin: [...DEVELOPER, "adapters:pin", "billing:read", "webhooks", "members", "audit:read"],
+  owner: [...DEVELOPER, ...ADMIN],
+  admin: [...DEVELOPER, ...ADMIN],
   developer: DEVELOPER,
-  billing: ["usage:read", "billing:read"],
+  billing: ["usage:read", "billing:read", "billing:write"],
   viewer: ["adapters:read", "usage:read"],
   operator: ["adapters:read", "adapters:write", "usage:read", "billing:read", "audit:read"],
 };
