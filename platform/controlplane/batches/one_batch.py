@@ -19,7 +19,7 @@ from controlplane.batches.states import Status
 from controlplane.batches.store import chunks_of
 from controlplane.batches.threads import in_thread
 from controlplane.errors import ApiError
-from controlplane.inference.asking import known_engine
+from controlplane.inference.asking import serving_engine
 from controlplane.inference.resources import Door
 from tenants.auth import Principal, principal_of_key
 from tenants.permissions import scopes_can
@@ -88,7 +88,7 @@ class BatchRun:
         """Whose line it is, once there is an engine for it; None where no more lines are to be begun."""
         while not self._end and not self.is_leaving:
             try:
-                await known_engine(self._door)
+                await serving_engine(self._door)
             except ApiError:
                 await asyncio.sleep(LOOK_SECONDS)
                 continue
