@@ -83,8 +83,10 @@ export function UploadPanel({ onSending }: Props) {
   );
 }
 
+/** Also the one that has just been closed: the list below may not know that yet. */
 function sendingOf(upload: Upload): string | null {
-  return upload.step === "sending" || upload.step === "paused" ? upload.versionId : null;
+  if (upload.step === "done") return upload.version.id;
+  return "versionId" in upload ? upload.versionId : null;
 }
 
 function FolderDropzone({ onFiles }: { onFiles: (files: File[]) => void }) {

@@ -11,6 +11,7 @@ const PARTS = [
   { name: "cached_input", label: "Cached input", color: "cyan.7" },
   { name: "output", label: "Output", color: "indigo.6" },
   { name: "surcharge", label: "Adapter surcharge", color: "orange.7" },
+  { name: "markup", label: "Owners' mark-up", color: "grape.6" },
 ] as const;
 
 /** What the spend is made of, and what the prefix cache took off it. */

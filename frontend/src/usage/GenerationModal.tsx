@@ -42,7 +42,7 @@ function Content({ id, tz }: { id: string; tz: string }) {
       <CopyText value={found.id} label="Copy the id" />
       <Facts rows={factsOf(found, tz)} />
       <Title order={3} size="h5">
-        {`${formatExactMoney(found.amount)} are`}
+        {`What ${formatExactMoney(found.amount)} is made of`}
       </Title>
       <PartsList parts={found.parts} />
       <Text size="xs" c="dimmed">

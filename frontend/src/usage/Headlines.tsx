@@ -57,12 +57,13 @@ export function Headlines({ total, previous }: Props) {
   );
 }
 
+/** null where there was nothing before. */
 function changed(
   now: UsageNumbers,
   before: UsageNumbers,
   value: (numbers: UsageNumbers) => number,
-): string {
-  return changeWords(value(now), value(before)) ?? "nothing before";
+): string | null {
+  return changeWords(value(now), value(before));
 }
 
 interface HeadlineProps {
@@ -85,9 +86,9 @@ function Headline({ label, exact, note, change, before, children }: HeadlineProp
           {children}
         </Text>
       </Tooltip>
-      {change && (
+      {before && (
         <Text size="xs" fw={600} className="figures">
-          {`${change}, before ${before}`}
+          {change ? `${change}, before ${before}` : "nothing before"}
         </Text>
       )}
       <Text size="xs" c="dimmed" component="div" className="figures">

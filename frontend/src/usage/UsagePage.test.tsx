@@ -23,6 +23,7 @@ const parts = {
   cached_input: "0.000012345678",
   output: "0.0005",
   surcharge: "0.0001",
+  markup: "0",
   amount: "0.000912345678",
   cache_savings: "0.00004",
 };

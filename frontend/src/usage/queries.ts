@@ -12,6 +12,8 @@ export type Only = Partial<Record<Grouping, string>>;
 export type Outcome = "any" | "completed" | "cancelled" | "failed";
 
 const POLL_MS = 15_000;
+/** Of a page of generations: what lies below the list stays in reach. */
+const ROWS = 25;
 
 function spanOf({ from, to, tz }: Range) {
   return { from, to, tz };
@@ -63,7 +65,7 @@ export function useLatency(range: Range) {
 
 export function useGenerations(range: Range, only: Only, outcome: Outcome) {
   const { api, tenantId } = useTenant();
-  const query = { ...spanOf(range), ...only, outcome };
+  const query = { ...spanOf(range), ...only, outcome, limit: ROWS };
   return useCursorList({
     queryKey: [tenantId, "usage", "generations", query],
     fetchPage: (page) =>

@@ -119,9 +119,7 @@ function Details({ delivery }: { delivery: Delivery }) {
       ))}
       <Group justify="space-between">
         <Text size="xs" c="dimmed">
-          {delivery.next_at
-            ? `the next attempt is due ${formatAgo(delivery.next_at)}`
-            : `webhook-id ${delivery.alert.id}`}
+          {delivery.next_at ? dueWords(delivery.next_at) : `webhook-id ${delivery.alert.id}`}
         </Text>
         <Button size="xs" variant="default" onClick={sendAgain} loading={resend.isPending}>
           Send again
@@ -129,6 +127,11 @@ function Details({ delivery }: { delivery: Delivery }) {
       </Group>
     </Stack>
   );
+}
+
+function dueWords(at: string): string {
+  const isDue = new Date(at).getTime() <= Date.now();
+  return isDue ? "an attempt is due now" : `the next attempt is due ${formatAgo(at)}`;
 }
 
 function AttemptLine({ attempt, number }: { attempt: Attempt; number: number }) {

@@ -17,6 +17,7 @@ _SUMS: Final = f"""
 coalesce(sum({_FRESH} * {_PLAIN["input"]}), 0) * 0.000001 AS input,
 coalesce(sum(e.cached_tokens * {_PLAIN["cached_input"]}), 0) * 0.000001 AS cached_input,
 coalesce(sum(e.completion_tokens * {_PLAIN["output"]}), 0) * 0.000001 AS output,
+coalesce(sum(e.markup_amount), 0) AS markup,
 coalesce(sum(e.amount), 0) AS amount,
 coalesce(sum(e.cached_tokens * ({_CHARGED["input"]} - {_CHARGED["cached_input"]})), 0) * 0.000001 AS cache_savings
 """
@@ -24,13 +25,15 @@ coalesce(sum(e.cached_tokens * ({_CHARGED["input"]} - {_CHARGED["cached_input"]}
 
 @dataclass(frozen=True)
 class Composition:
-    """Dollars, exact. amount = input + cached_input + output + surcharge: the surcharge is what running adapters adds
-    to the three. cache_savings: what the cached tokens would have cost more, had they been computed."""
+    """Dollars, exact. amount = input + cached_input + output + surcharge + markup. surcharge: what running adapters
+    adds to the first three. markup: what owners of shared adapters ask on top. cache_savings: what the cached tokens
+    would have cost more, had they been computed."""
 
     input: Decimal
     cached_input: Decimal
     output: Decimal
     surcharge: Decimal
+    markup: Decimal
     amount: Decimal
     cache_savings: Decimal
 
@@ -48,6 +51,6 @@ def composition_of_event(*, tenant_id: str, request_id: str) -> Plan[Composition
 
 def _composed(row: Row) -> Composition:
     parts = {name: Decimal(row[name]) for name in RATES}
-    amount = Decimal(row["amount"])
-    surcharge = amount - sum(parts.values(), Decimal(0))
-    return Composition(**parts, surcharge=surcharge, amount=amount, cache_savings=Decimal(row["cache_savings"]))
+    markup, amount = Decimal(row["markup"]), Decimal(row["amount"])
+    surcharge = amount - markup - sum(parts.values(), Decimal(0))
+    return Composition(**parts, surcharge=surcharge, markup=markup, amount=amount, cache_savings=row["cache_savings"])

@@ -80,7 +80,7 @@ def _group(row: Row, span: Range, group_by: GroupBy) -> dict[str, str]:
     if group_by not in STEPS:
         return {"group": row["group"], "label": row["label"]}
     at = span.step_text(row["at"], row["first"], group_by)
-    return {"group": at, "label": at[: _LABEL_LENGTH[cast(Step, group_by)]].replace("T", " ")}
+    return {"group": at, "label": at[: _LABEL_LENGTH[group_by]].replace("T", " ")}
 
 
 class UsageSeriesApi(APIView):

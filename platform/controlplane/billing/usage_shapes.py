@@ -18,13 +18,14 @@ class SpanShape(serializers.Serializer[Any]):
 
 
 class PartsShape(serializers.Serializer[Any]):
-    """amount = input + cached_input + output + surcharge. cache_savings: what the cached tokens would have cost more,
-    had they been computed."""
+    """amount = input + cached_input + output + surcharge + markup. markup: what owners of shared adapters ask on top.
+    cache_savings: what the cached tokens would have cost more, had they been computed."""
 
     input = serializers.CharField()
     cached_input = serializers.CharField()
     output = serializers.CharField()
     surcharge = serializers.CharField()
+    markup = serializers.CharField()
     amount = serializers.CharField()
     cache_savings = serializers.CharField()
 

@@ -88,7 +88,8 @@ def _parts(events: list[dict[str, Any]]) -> dict[str, Decimal]:
             found[name] += tokens * _rate(name, event, surcharge=False) / MILLION
             found["amount"] += tokens * _rate(name, event) / MILLION
         found["cache_savings"] += cached * (_rate("input", event) - _rate("cached_input", event)) / MILLION
-    return {**found, "surcharge": found["amount"] - found["input"] - found["cached_input"] - found["output"]}
+    surcharge = found["amount"] - found["input"] - found["cached_input"] - found["output"]
+    return {**found, "surcharge": surcharge, "markup": D(0)}
 
 
 def _group(used: Used, event: dict[str, Any], split: str) -> str:

@@ -21,7 +21,7 @@ export type Upload =
   /** speed: bytes per second; null while it is not known. */
   | ({ step: "sending"; versionId: string; resumed: boolean; speed: number | null } & Progress)
   | ({ step: "paused"; versionId: string } & Progress)
-  | { step: "finishing" }
+  | { step: "finishing"; versionId: string }
   | { step: "done"; name: string; version: Version }
   | { step: "failed"; error: unknown };
 
@@ -87,7 +87,7 @@ export function useUpload() {
         },
         signal,
       });
-      setUpload({ step: "finishing" });
+      setUpload({ step: "finishing", versionId: version.id });
       const finished = await bodyOf(api.POST("/api/v1/versions/{version_id}/finish", path));
       setUpload({ step: "done", name: request.name, version: finished });
     },
