@@ -35,7 +35,8 @@ def issue_key(
 ) -> tuple[ApiKey, str]:
     """A new key and its text, which exists nowhere else and cannot be shown again.
 
-    actor: the person who asked. issuer: what the audit names where no person did (`key_...`); default "system".
+    actor: the person who answers for it, and whose limits hold for it. issuer: whom the audit names instead (`key_...`,
+    where a program asked); default: the actor, or "system".
     """
     text = new_key_text()
     with tenant_scope(tenant.id):
@@ -44,7 +45,7 @@ def issue_key(
             allowed_models=reach.allowed_models, allowed_networks=reach.allowed_networks, **_proof(text),
         )  # fmt: skip
     details = {"name": name, "scopes": list(scopes), "hidden": hidden, **vars(reach)}
-    by = actor.id if actor else issuer or "system"
+    by = issuer or (actor.id if actor else "system")
     record_audit(tenant=tenant, actor=by, action="key.issue", target=key.id, details=details)
     return key, text.raw
 

@@ -13,6 +13,7 @@ ACTIONS: Final = (
     "adapters:pin",
     "keys:read",
     "keys:write",
+    "limits:write",
     "usage:read",
     "billing:read",
     "billing:write",

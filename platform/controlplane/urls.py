@@ -4,6 +4,7 @@ from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 from controlplane.inference.balance import BalanceApi
+from controlplane.inference.level_limits import AdapterLimitsApi, LimitsApi, MemberLimitsApi
 from controlplane.inference.markups import GrantMarkupApi, MarkupsApi
 from controlplane.inference.residency import ResidencyApi
 from controlplane.inference.traffic import TrafficApi
@@ -26,6 +27,9 @@ urlpatterns = [
     path("api/v1/", include("controlplane.batches.urls")),
     # Of several apps at once, which know nothing of each other.
     path("api/v1/balance", BalanceApi.as_view()),
+    path("api/v1/limits", LimitsApi.as_view()),
+    path("api/v1/members/<slug:member_id>/limits", MemberLimitsApi.as_view()),
+    path("api/v1/adapters/<slug:adapter_id>/limits", AdapterLimitsApi.as_view()),
     path("api/v1/markups", MarkupsApi.as_view()),
     path("api/v1/adapters/<str:adapter_id>/grants/<str:grant_id>/markup", GrantMarkupApi.as_view()),
     path("v1/", include("controlplane.inference.urls")),

@@ -323,7 +323,7 @@ def test_an_operator_creates_a_tenant_whose_owner_signs_in(page: Page, site: Sit
     page.get_by_role("button", name="Create the tenant").click()
     expect(page.get_by_role("row", name=slug)).to_be_visible()
     page.get_by_role("button", name="Limits of Initech").first.click()
-    page.get_by_label("Monthly budget").fill("2.50")
+    page.get_by_role("textbox", name="Budget", exact=True).fill("2.50")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("The limits of Initech are saved.")).to_be_visible()
     page.get_by_role("button", name="Your account").click()

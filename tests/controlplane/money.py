@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from django.db import connection
 
@@ -21,6 +21,7 @@ from controlplane.billing.services import price_by_id, record_usage
 from controlplane.quotas.limits import LimitChanges, change_limits
 from controlplane.quotas.models import Hold, Quota
 from controlplane.quotas.services import reserve, settling
+from controlplane.quotas.subjects import Whose, subject_of
 from tenants.ids import new_id
 from tenants.key_services import issue_key
 from tenants.models import ApiKey, Tenant
@@ -50,12 +51,16 @@ class Customer:
         names = {"adapter_id": None, "adapter_version_id": None, "model": BASE, "base_model": BASE}
         return names | {"price_id": self.price.id}
 
-    def limit(self, changes: LimitChanges, *, key: ApiKey | None = None) -> None:
-        run_sync(change_limits(tenant_id=self.tenant.id, key_id=key.id if key else None, changes=changes))
+    def limit(self, changes: LimitChanges, *, key: ApiKey | None = None, **whose: Unpack[Whose]) -> None:
+        if key:
+            whose["key_id"] = key.id
+        run_sync(change_limits(tenant_id=self.tenant.id, changes=changes, **whose))
 
-    def quota(self, key: ApiKey | None = None) -> Quota:
+    def quota(self, key: ApiKey | None = None, **whose: Unpack[Whose]) -> Quota:
+        if key:
+            whose["key_id"] = key.id
         with tenant_scope(self.tenant.id):
-            return Quota.objects.get(key=key)
+            return Quota.objects.get(subject=subject_of(self.tenant.id, whose).id)
 
     def hold(self, request_id: str) -> Hold:
         with tenant_scope(self.tenant.id):

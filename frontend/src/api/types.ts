@@ -52,6 +52,8 @@ export type UsagePoint = Shapes["PointShape"];
 
 export type Tenant = Shapes["TenantShape"];
 export type Limits = Shapes["TenantLimitsShape"];
+export type Level = Shapes["LevelShape"];
+export type LimitUse = Shapes["UseShape"];
 export type Price = Shapes["PriceShape"];
 
 export type Fleet = Shapes["FleetShape"];

@@ -33,6 +33,7 @@ export const router = createBrowserRouter([
           page("adapters", "adapters:read", () => import("../adapters/AdaptersPage")),
           page("keys", "keys", () => import("../keys/KeysPage")),
           page("usage", "usage:read", () => import("../usage/UsagePage")),
+          page("limits", "usage:read", () => import("../limits/LimitsPage")),
           page("webhooks", "webhooks", () => import("../webhooks/WebhooksPage")),
           page("billing", "billing:read", () => import("../billing/BillingPage")),
           page("members", "members", () => import("../members/MembersPage")),

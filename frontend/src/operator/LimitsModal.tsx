@@ -1,6 +1,8 @@
 import { Modal, NumberInput, Text, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import type { Limits, Tenant } from "../api/types";
+import { changesOf, LIMIT_PROBLEMS, type LimitValues, valuesOf } from "../limits/form";
+import { LimitFields } from "../limits/LimitFields";
 import { notifyDone } from "../shared/confirm";
 import { optionalAmountProblem } from "../shared/decimalInput";
 import { ErrorState } from "../shared/ErrorState";
@@ -33,41 +35,34 @@ function LoadedLimits(props: Props) {
   );
 }
 
-const COUNTS = [
-  { name: "requests_per_minute", label: "Requests per minute" },
-  { name: "tokens_per_minute", label: "Tokens per minute" },
-  { name: "tokens_per_day", label: "Tokens per day (UTC)" },
-  { name: "concurrency", label: "Requests at the same time" },
-] as const;
+interface TenantValues extends LimitValues {
+  postpaid_limit: string;
+  tenant_weight: number | "";
+}
 
-function countOf(value: number | ""): number | null {
-  return value === "" ? null : value;
+function initialValues(limits: Limits): TenantValues {
+  return {
+    ...valuesOf(limits),
+    postpaid_limit: limits.postpaid_limit ?? "",
+    tenant_weight: Number(limits.tenant_weight),
+  };
 }
 
 function LimitsForm({ tenant, opened, onClose, limits }: Props & { limits: Limits }) {
   const save = useSetLimits(tenant.id);
   const form = useForm({
-    initialValues: {
-      requests_per_minute: limits.requests_per_minute ?? ("" as const),
-      tokens_per_minute: limits.tokens_per_minute ?? ("" as const),
-      tokens_per_day: limits.tokens_per_day ?? ("" as const),
-      concurrency: limits.concurrency ?? ("" as const),
-      monthly_budget: limits.monthly_budget ?? "",
-      tenant_weight: Number(limits.tenant_weight) as number | "",
-    },
+    initialValues: initialValues(limits),
     validate: {
-      monthly_budget: optionalAmountProblem,
+      ...LIMIT_PROBLEMS,
+      postpaid_limit: optionalAmountProblem,
       tenant_weight: (weight) => (weight === "" ? "Between 0.01 and 100; 1 is the usual" : null),
     },
   });
-  const submit = (values: typeof form.values) =>
+  const submit = (values: TenantValues) =>
     save.mutate(
       {
-        requests_per_minute: countOf(values.requests_per_minute),
-        tokens_per_minute: countOf(values.tokens_per_minute),
-        tokens_per_day: countOf(values.tokens_per_day),
-        concurrency: countOf(values.concurrency),
-        ...budgetChange(values.monthly_budget, limits),
+        ...changesOf(values),
+        postpaid_limit: values.postpaid_limit.trim() || null,
         tenant_weight: String(values.tenant_weight),
       },
       {
@@ -90,26 +85,13 @@ function LimitsForm({ tenant, opened, onClose, limits }: Props & { limits: Limit
       <Text size="sm" c="dimmed">
         {`An empty field means no limit. Spent in this period: ${formatMoney(limits.spent)}.`}
       </Text>
-      {COUNTS.map(({ name, label }) => (
-        <NumberInput
-          key={name}
-          label={label}
-          min={1}
-          allowDecimal={false}
-          thousandSeparator=","
-          {...form.getInputProps(name)}
-        />
-      ))}
+      <LimitFields field={(name) => form.getInputProps(name)} />
       <TextInput
-        label="Monthly budget"
-        description={
-          limits.total_budget
-            ? `There is a budget of ${formatMoney(limits.total_budget)} in all; a monthly one replaces it`
-            : "Dollars per calendar month, UTC"
-        }
+        label="May owe beyond its credit"
+        description="0 sells for credit only"
         leftSection="$"
         inputMode="decimal"
-        {...form.getInputProps("monthly_budget")}
+        {...form.getInputProps("postpaid_limit")}
       />
       <NumberInput
         label="Weight"
@@ -121,10 +103,4 @@ function LimitsForm({ tenant, opened, onClose, limits }: Props & { limits: Limit
       />
     </FormModal>
   );
-}
-
-/** An untouched empty field must not take away a budget of the other kind. */
-function budgetChange(text: string, limits: Limits): { monthly_budget?: string | null } {
-  const budget = text.trim() || null;
-  return budget === limits.monthly_budget ? {} : { monthly_budget: budget };
 }

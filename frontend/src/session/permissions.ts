@@ -12,6 +12,7 @@ export type Action =
   | "billing:write"
   | "webhooks"
   | "members"
+  | "limits"
   | "audit:read";
 
 const DEVELOPER: Action[] = ["adapters:read", "adapters:write", "keys", "inference", "usage:read"];
@@ -22,6 +23,7 @@ const ADMIN: Action[] = [
   "billing:write",
   "webhooks",
   "members",
+  "limits",
   "audit:read",
 ];
 

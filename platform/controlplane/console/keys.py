@@ -19,7 +19,7 @@ from controlplane.errors import Forbidden, InvalidRequest, NotFound
 from controlplane.rest import PAGE_PARAMETERS, Allowed, ErrorBody, PersonOnly, caller, keyset_page, page_of, tenant_of
 from tenants.api_auth import Caller
 from tenants.key_services import Reach, issue_key, revoke_key
-from tenants.models import ApiKey, Tenant
+from tenants.models import ApiKey, Tenant, User
 from tenants.permissions import SCOPES, actions_of
 from tenants.scope import tenant_scope
 
@@ -155,7 +155,7 @@ def issue(
         tenant=tenant,
         name=name,
         scopes=tuple(scopes),
-        actor=who.user,
+        actor=who.user or _answers_for(who),
         issuer=who.actor,
         expires_at=expires_at,
         hidden=hidden,
@@ -165,6 +165,12 @@ def issue(
     if not hidden:
         publish_change(key)
     return key, raw
+
+
+def _answers_for(program: Caller) -> User | None:
+    """Whoever issued the key of the program: keys that issue keys get nobody around the limits that are theirs."""
+    assert program.key is not None
+    return ApiKey.objects.select_related("created_by").get(id=program.key.key_id).created_by
 
 
 class RevokeKeyApi(APIView):

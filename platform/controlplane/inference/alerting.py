@@ -8,6 +8,7 @@ from controlplane.billing.alerts import raise_alert
 from controlplane.billing.costing import money_text
 from controlplane.billing.invoices import number_text
 from controlplane.billing.models import AlertKind
+from controlplane.quotas.models import Level
 from tenants.sql import Plan, Query, Row, run_sync
 
 THRESHOLDS: Final = (50, 80, 100)
@@ -16,11 +17,13 @@ _FULL: Final = Decimal("0.99")
 KEY_NOTICE_DAYS: Final = 7
 
 _BUDGETS: Final = """
-SELECT quota.tenant_id, quota.key_id, key.name AS key_name, tenant.name AS tenant_name, quota.period, quota.budget,
-    quota.spent, quota.period_start
+SELECT quota.tenant_id, quota.level, quota.subject, quota.period, quota.budget, quota.soft_budget, quota.spent,
+    quota.period_start, coalesce(member.email, key.name, adapter.name, tenant.name) AS name
 FROM quotas_quota quota JOIN tenants_tenant tenant ON tenant.id = quota.tenant_id
-LEFT JOIN tenants_apikey key ON key.id = quota.key_id
-WHERE quota.budget > 0 AND quota.spent >= quota.budget / 2
+LEFT JOIN tenants_user member ON member.id = quota.subject
+LEFT JOIN tenants_apikey key ON key.id = quota.subject
+LEFT JOIN adapters_adapter adapter ON adapter.id = quota.subject
+WHERE quota.spent > 0 AND (quota.spent >= quota.budget / 2 OR quota.spent >= quota.soft_budget)
     AND (quota.period = 'total' OR quota.period_start >= date_trunc('month', now(), 'UTC'))
 """
 _KEYS: Final = """
@@ -67,26 +70,49 @@ def _plan(sql: str, named: dict[str, Any]) -> Plan[list[Row]]:
 
 
 def _budgets() -> int:
-    return sum(_budget(row, percent) for row in _rows(_BUDGETS) for percent in THRESHOLDS if _reached(row, percent))
+    rows = _rows(_BUDGETS)
+    hard = sum(_budget(row, percent) for row in rows for percent in THRESHOLDS if _reached(row, percent))
+    return hard + sum(_soft_budget(row) for row in rows if _reached_soft(row))
 
 
 def _reached(row: Row, percent: int) -> bool:
-    share = row["spent"] / row["budget"]
-    return bool(share >= (_FULL if percent == 100 else Decimal(percent) / 100))
+    share = _FULL if percent == 100 else Decimal(percent) / 100
+    return bool(row["budget"] and row["spent"] >= share * row["budget"])
+
+
+def _reached_soft(row: Row) -> bool:
+    return row["soft_budget"] is not None and row["spent"] >= row["soft_budget"]
 
 
 def _budget(row: Row, percent: int) -> bool:
-    monthly = row["period"] == "month"
-    period = f"{row['period_start']:%Y-%m}" if monthly else f"total {money_text(row['budget'])}"
-    name = f"the key {row['key_name']}" if row["key_id"] else row["tenant_name"]
-    data = {
-        "name": name, "percent": percent, "period": period, "spent": money_text(row["spent"]),
-        "budget": money_text(row["budget"]), "key_id": row["key_id"],
-    }  # fmt: skip
+    period = _period(row, row["budget"])
+    data = {"name": _name(row), "percent": percent, "budget": money_text(row["budget"])}
+    return _raise_budget(row, period, f"{period}: {percent}", data)
+
+
+def _soft_budget(row: Row) -> bool:
+    """Nobody is refused: whoever set it is told, once a period."""
+    period = _period(row, row["soft_budget"])
+    name = f"{_name(row)} (a soft one: requests still pass)"
+    data = {"name": name, "percent": 100, "budget": money_text(row["soft_budget"])}
+    return _raise_budget(row, period, f"{period}: soft", data)
+
+
+def _raise_budget(row: Row, period: str, occasion: str, data: dict[str, Any]) -> bool:
+    key_id = row["subject"] if row["level"] == Level.KEY else None
     return raise_alert(
-        tenant_id=row["tenant_id"], kind=AlertKind.BUDGET, subject=row["key_id"] or row["tenant_id"],
-        occasion=f"{period}: {percent}", data=data,
+        tenant_id=row["tenant_id"], kind=AlertKind.BUDGET, subject=row["subject"], occasion=occasion,
+        data={**data, "period": period, "spent": money_text(row["spent"]), "key_id": key_id},
     )  # fmt: skip
+
+
+def _period(row: Row, budget: Decimal) -> str:
+    return f"{row['period_start']:%Y-%m}" if row["period"] == "month" else f"total {money_text(budget)}"
+
+
+def _name(row: Row) -> str:
+    kind = {Level.MEMBER: "the member ", Level.KEY: "the key ", Level.ADAPTER: "the adapter "}
+    return f"{kind.get(row['level'], '')}{row['name']}"
 
 
 def _keys() -> int:

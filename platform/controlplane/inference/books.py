@@ -30,7 +30,7 @@ SELECT count(*) AS checked, count(*) FILTER (WHERE quota.owed <> booked.owed) AS
 FROM quotas_quota quota CROSS JOIN LATERAL (
     SELECT coalesce(sum(entry.amount), 0) AS owed FROM billing_ledgerentry entry
     WHERE entry.account_id IN (quota.tenant_id || ':receivable', quota.tenant_id || ':credit')
-) booked WHERE quota.key_id IS NULL
+) booked WHERE quota.level = 0
 """,
     "each settled hold has its usage event": """
 SELECT count(*) AS checked, count(*) FILTER (WHERE event.id IS NULL) AS broken

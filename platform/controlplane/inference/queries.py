@@ -16,6 +16,7 @@ GROUP BY model ORDER BY model
 _KEY: Final = """
 SELECT id, name, prefix, last4, expires_at FROM tenants_apikey WHERE id = %(key)s
 """
+_ISSUER: Final = "SELECT created_by_id FROM tenants_apikey WHERE id = %(key)s AND created_by_id IS NOT NULL"
 _KEY_SPEND: Final = """
 SELECT coalesce(sum(amount), 0) AS total,
     coalesce(sum(amount) FILTER (WHERE finished_at >= date_trunc('day', now(), 'UTC')), 0) AS daily,
@@ -43,10 +44,12 @@ def key_and_spend(*, tenant_id: str, key_id: str) -> Plan[tuple[Row, Row]]:
 
 
 def limits_of_key(*, tenant_id: str, key_id: str) -> Plan[dict[str, QuotaState]]:
-    """By level: the limits of the tenant and of the key, and what is used of them now."""
-    tenant = yield from quota_state(tenant_id=tenant_id)
-    key = yield from quota_state(tenant_id=tenant_id, key_id=key_id)
-    return {"tenant": tenant, "key": key}
+    """By level: the limits of the tenant, of the member who issued the key and of the key, and what is used of them.
+    No member where nobody of the tenant issued it."""
+    found = {"tenant": (yield from quota_state(tenant_id=tenant_id))}
+    for issuer in (yield Query(_ISSUER, {"key": key_id})):
+        found["member"] = yield from quota_state(tenant_id=tenant_id, member_id=issuer["created_by_id"])
+    return {**found, "key": (yield from quota_state(tenant_id=tenant_id, key_id=key_id))}
 
 
 def generation_of(*, tenant_id: str, request_id: str) -> Plan[tuple[Row | None, HoldRecord | None]]:

@@ -80,6 +80,7 @@ def _hold_all(orders: list[Order], ttl_seconds: int, share: Share | None) -> Pla
             "request_id": order.request_id,
             "tenant_id": order.principal.tenant_id,
             "key_id": order.principal.key_id,
+            "adapter_id": order.account.adapter_id,
             "tokens": prompt + order.most_tokens,
             "amount": most_it_may_cost(order.account.price, prompt=prompt, max_completion=order.most_tokens),
             "ttl_seconds": ttl_seconds,

@@ -74,11 +74,12 @@ def _read_prompt(body: Body) -> Prepare:
 
 def _count_call(call: Call, model: str) -> Plan[Limits]:
     """A hold of nothing, given back at once, leaves its request counted. Raises NotFound and RateLimited."""
-    yield from choose_model(call.principal, model)
+    chosen = yield from choose_model(call.principal, model)
     limits = yield from reserve(
         request_id=call.id,
         tenant_id=call.principal.tenant_id,
         key_id=call.principal.key_id,
+        adapter_id=chosen.adapter.adapter_id if chosen.adapter else None,
         tokens=0,
         amount=Decimal(0),
         ttl_seconds=call.door.hold_ttl,

@@ -1,4 +1,4 @@
-"""How much and how fast a tenant, or one of its keys, may go, and the holds that reserve it."""
+"""How much and how fast a tenant, or a member, a key or an adapter of it, may go, and the holds that reserve it."""
 
 from decimal import Decimal
 from typing import Any, ClassVar, Final
@@ -13,6 +13,16 @@ from tenants.scope import TenantManager
 # What the engine takes, see `engine.protocol.Generate`.
 MIN_WEIGHT: Final = Decimal("0.01")
 MAX_WEIGHT: Final = Decimal(100)
+
+
+class Level(models.IntegerChoices):
+    """Whose limit it is, in the order in which the rows are locked. A member's is that of all keys they issued; an
+    adapter's that of all requests of this tenant to it."""
+
+    TENANT = 0
+    MEMBER = 1
+    KEY = 2
+    ADAPTER = 3
 
 
 class Period(models.TextChoices):
@@ -39,37 +49,43 @@ def _money(**more: Any) -> "models.DecimalField[Any, Any]":
 
 
 class Quota(models.Model):
-    """One level's limits and what is used of them: a tenant's (key is null) or a key's. A null limit is none at all.
+    """One level's limits and what is used of them. A null limit is none at all; a level without a row has none.
 
-    Whoever changes a quota locks the tenant's row first, then the key's: that order keeps deadlocks out.
+    subject: the id of the tenant, of the member's user, of the key or of the adapter. Whoever changes a quota locks the
+    tenant's row first, then the others by level: that order keeps deadlocks out.
 
     request_credit, token_credit: the rate buckets in units times seconds, so that refilling is exact: a minute's
     worth is 60 x the limit, a request costs 60, a second earns the limit. Null is full. As of `credited_at`.
-    running: open holds, but for those of batches. day_tokens: of the requests that came on the day (UTC) which began at
-    `day_start`: what they used, or may yet use.
-    budget: dollars for `period`, which began at `period_start`. spent: settled in it. held: in open holds.
+    running: open holds, but for those of batches. day_tokens, month_tokens: of the requests that came on the day (UTC)
+    which began at `day_start`, and in its month: what they used, or may yet use.
+    budget: dollars for `period`, which began at `period_start`. soft_budget: dollars of the same period from which on
+    somebody is told, and nobody refused. spent: settled in it. held: in open holds.
     excess: how far spent + held may lie above the budget, because usage was booked after its hold had expired or
     because the budget was lowered below what was used. Zero in ordinary running.
     owed: what the tenant owes, less the credit it has; below zero while there is credit. The ledger's trigger keeps it.
-    postpaid_limit: dollars that may be owed at most; 0: credit only. Both are the tenant's; of a key's row they mean
-    nothing, as does tenant_weight, the tenant's share of the engine while others wait too.
+    postpaid_limit: dollars that may be owed at most; 0: credit only. Both are the tenant's; of the other levels they
+    mean nothing, as does tenant_weight, the tenant's share of the engine while others wait too.
     """
 
     id = models.BigAutoField(primary_key=True)
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
-    key = models.ForeignKey(ApiKey, null=True, on_delete=models.PROTECT, related_name="+")
+    level = models.PositiveSmallIntegerField(choices=Level)
+    subject = models.CharField(max_length=64)
     requests_per_minute = models.PositiveIntegerField(null=True)
     tokens_per_minute = models.PositiveBigIntegerField(null=True)
     tokens_per_day = models.PositiveBigIntegerField(null=True)
+    tokens_per_month = models.PositiveBigIntegerField(null=True)
     concurrency = models.PositiveIntegerField(null=True)
     request_credit = models.DecimalField(max_digits=24, decimal_places=6, null=True)
     token_credit = models.DecimalField(max_digits=24, decimal_places=6, null=True)
     credited_at = models.DateTimeField(db_default=Now())
     running = models.PositiveIntegerField(db_default=0)
     day_tokens = models.PositiveBigIntegerField(db_default=0)
+    month_tokens = models.PositiveBigIntegerField(db_default=0)
     day_start = models.DateTimeField(db_default=Now())
     period = models.CharField(max_length=8, choices=Period, db_default=Period.MONTH)
     budget = _money(null=True)
+    soft_budget = _money(null=True)
     period_start = models.DateTimeField(db_default=Now())
     spent = _money(db_default=0)
     held = _money(db_default=0)
@@ -82,8 +98,12 @@ class Quota(models.Model):
 
     class Meta:
         constraints: ClassVar[list[models.BaseConstraint]] = [
-            models.UniqueConstraint(fields=["tenant"], condition=Q(key=None), name="one_quota_per_tenant"),
-            models.UniqueConstraint(fields=["key"], name="one_quota_per_key"),
+            models.UniqueConstraint(fields=["tenant", "subject"], name="one_quota_per_subject"),
+            models.CheckConstraint(
+                condition=Q(level=Level.TENANT, subject=models.F("tenant_id"))
+                | (~Q(level=Level.TENANT) & ~Q(subject=models.F("tenant_id"))),
+                name="the_tenants_quota_is_named_after_it",
+            ),
             models.CheckConstraint(
                 condition=Q(budget=None) | Q(budget__gte=models.F("spent") + models.F("held") - models.F("excess")),
                 name="spent_and_held_within_budget",
@@ -101,13 +121,16 @@ class Hold(models.Model):
     """What one request may use at most: taken before it runs, given back where it used less. Ends once.
 
     A settlement that comes after the end (state expired or released) leaves the state and marks the hold late.
-    tokens: prompt + the most it may generate. context: what billing needs to book the request from the journal alone.
-    is_batch: of a batch, whole, or one of its lines: it does not count as a request at once.
+    member_id: the user who issued the key. adapter_id: None for the base model. tokens: prompt + the most it may
+    generate. context: what billing needs to book the request from the journal alone. is_batch: of a batch, whole, or
+    one of its lines: it does not count as a request at once.
     """
 
     request_id = models.CharField(primary_key=True, max_length=80)
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")
     key = models.ForeignKey(ApiKey, on_delete=models.PROTECT, related_name="+")
+    member_id = models.CharField(max_length=32, null=True)
+    adapter_id = models.CharField(max_length=32, null=True)
     amount = _money()
     tokens = models.PositiveBigIntegerField()
     state = models.CharField(max_length=8, choices=HoldState, db_default=HoldState.OPEN)

@@ -1,39 +1,53 @@
-"""Rate limits as a caller sees them: what is left, when it is full again, when to come back."""
+"""Limits as a caller sees them: what is left, whose limit it is, when it is full again, when to come back."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
+from typing import Final, NamedTuple
 
+from controlplane.quotas.models import Level, Period
 from tenants.sql import Row
 
-SECONDS_PER_MINUTE = 60
+SECONDS_PER_MINUTE: Final = 60
+_SPANS: Final = {"tokens_per_minute": "minute", "tokens_per_day": "day", "tokens_per_month": "month"}
 
 
-@dataclass(frozen=True)
-class Meter:
-    """One rate limit. reset: seconds until the bucket is full."""
+class Meter(NamedTuple):
+    """One limit. name: as in `x-ratelimit-limit-<name>`. reset: seconds until all of it is there again; None: nobody
+    knows when."""
 
-    limit: int
-    remaining: int
-    reset: Decimal
+    name: str
+    level: Level
+    limit: Decimal | int
+    remaining: Decimal | int
+    reset: Decimal | None
+
+    def headers(self) -> Iterator[tuple[str, str]]:
+        yield f"x-ratelimit-limit-{self.name}", number_text(self.limit)
+        yield f"x-ratelimit-remaining-{self.name}", number_text(self.remaining)
+        if self.reset is not None:
+            yield f"x-ratelimit-reset-{self.name}", duration_text(self.reset)
+        yield f"x-ratelimit-level-{self.name}", self.level.name.lower()
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The tightest request and token limit over all levels; None where there is none. weight: the tenant's, for the
-    engine."""
+    """meters: of each kind of limit the tightest over all levels. over_soft: the levels whose soft budget is reached.
+    weight: the tenant's, for the engine."""
 
-    requests: Meter | None = None
-    tokens: Meter | None = None
+    meters: tuple[Meter, ...] = ()
+    over_soft: tuple[Level, ...] = ()
     weight: Decimal = Decimal(1)
 
     def headers(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for name, meter in (("requests", self.requests), ("tokens", self.tokens)):
-            if meter is not None:
-                found[f"x-ratelimit-limit-{name}"] = str(meter.limit)
-                found[f"x-ratelimit-remaining-{name}"] = str(meter.remaining)
-                found[f"x-ratelimit-reset-{name}"] = duration_text(meter.reset)
+        found = dict(header for meter in self.meters for header in meter.headers())
+        if self.over_soft:
+            found["x-budget-alert"] = ",".join(level.name.lower() for level in self.over_soft)
         return found
+
+
+def number_text(number: Decimal | int) -> str:
+    return str(number) if isinstance(number, int) else f"{number.normalize() + 0:f}"
 
 
 def duration_text(seconds: Decimal) -> str:
@@ -47,53 +61,78 @@ def duration_text(seconds: Decimal) -> str:
 
 
 def limits_of(rows: list[Row]) -> Limits:
-    """The tightest meters of quota rows, each with its limits and its credits as of now."""
-    requests = _tightest(rows, "requests_per_minute", "request_credit")
-    weight = next((row["tenant_weight"] for row in rows if row["key_id"] is None), Decimal(1))
-    return Limits(requests, _tightest(rows, "tokens_per_minute", "token_credit"), weight)
+    """The tightest meters of quota rows, each with its limits and what is used of them as of now."""
+    tightest: dict[str, Meter] = {}
+    for meter in (meter for row in rows for meter in meters_of(row)):
+        known = tightest.get(meter.name)
+        if known is None or _tightness(meter) < _tightness(known):
+            tightest[meter.name] = meter
+    over = tuple(Level(row["level"]) for row in rows if is_over_soft(row))
+    weight = next((row["tenant_weight"] for row in rows if row["level"] == Level.TENANT), Decimal(1))
+    return Limits(tuple(tightest.values()), over, weight)
 
 
-def _tightest(rows: list[Row], limit: str, credit: str) -> Meter | None:
-    meters = [_meter(row[limit], row[credit]) for row in rows if row[limit] is not None]
-    return min(meters, key=lambda meter: (meter.remaining, -meter.reset), default=None)
+def _tightness(meter: Meter) -> tuple[Decimal | int, Decimal | int]:
+    return meter.remaining, -(meter.reset or 0)
 
 
-def _meter(limit: int, credit: Decimal) -> Meter:
-    capacity = SECONDS_PER_MINUTE * limit
-    return Meter(limit, int(credit // SECONDS_PER_MINUTE), (capacity - credit) / limit)
+def is_over_soft(row: Row) -> bool:
+    return row["soft_budget"] is not None and row["spent"] + row["held"] >= row["soft_budget"]
 
 
-def wait_seconds(row: Row, *, tokens: int) -> Decimal:
-    """Seconds until this level has room for one more request of `tokens`; 0 where it has room now."""
-    for_request = _wait(row["requests_per_minute"], row["request_credit"], 1)
-    for_tokens = _wait(row["tokens_per_minute"], row["token_credit"], tokens)
-    return max(for_request, for_tokens, _wait_for_day(row, tokens))
+def meters_of(row: Row) -> Iterator[Meter]:
+    """Those that the level has a limit for."""
+    level = Level(row["level"])
+    for name, unit in (("requests", "request"), ("tokens", "token")):
+        if (limit := row[f"{name}_per_minute"]) is not None:
+            credit = row[f"{unit}_credit"]
+            wait = (SECONDS_PER_MINUTE * limit - credit) / limit
+            yield Meter(name, level, limit, int(credit // SECONDS_PER_MINUTE), wait)
+    for span in ("day", "month"):
+        if (limit := row[f"tokens_per_{span}"]) is not None:
+            left = max(0, limit - row[f"{span}_tokens"])
+            yield Meter(f"tokens-{span}", level, limit, left, row[f"{span}_ends_in"])
+    if (limit := row["concurrency"]) is not None:
+        yield Meter("concurrency", level, limit, max(0, limit - row["running"]), None)
+    if (limit := row["budget"]) is not None:
+        left = max(Decimal(0), limit - row["spent"] - row["held"])
+        yield Meter("budget", level, limit, left, row["month_ends_in"] if row["period"] == Period.MONTH else None)
 
 
-def _wait(limit: int | None, credit: Decimal, cost: int) -> Decimal:
-    if limit is None:
-        return Decimal(0)
-    return max(Decimal(0), (SECONDS_PER_MINUTE * cost - credit) / limit)
+class Wait(NamedTuple):
+    """kind: the limit that makes a request wait; seconds: until it has room."""
+
+    seconds: Decimal
+    kind: str
+    row: Row
 
 
-def _wait_for_day(row: Row, tokens: int) -> Decimal:
-    limit, ends_in = row["tokens_per_day"], Decimal(row["day_ends_in"])
-    return Decimal(0) if limit is None or row["day_tokens"] + tokens <= limit else ends_in
+def longest_wait(rows: list[Row], *, tokens: int) -> Wait | None:
+    """What one more request of `tokens` has to wait for longest, over all levels; None where there is room now."""
+    waits = (wait for row in rows for wait in _waits(row, tokens))
+    return max(waits, key=lambda wait: wait.seconds, default=None)
 
 
-def reached(row: Row, *, tokens: int) -> str:
-    """The limit that makes a request of `tokens` wait longest, as a part of a sentence."""
-    if _wait_for_day(row, tokens):
-        return f"{row['tokens_per_day']} tokens a day (UTC)"
-    if row["requests_per_minute"] is not None and row["request_credit"] < SECONDS_PER_MINUTE:
-        return f"{row['requests_per_minute']} requests a minute"
-    return f"{row['tokens_per_minute']} tokens a minute"
+def _waits(row: Row, tokens: int) -> Iterator[Wait]:
+    for kind, credit, cost in (
+        ("requests_per_minute", row["request_credit"], SECONDS_PER_MINUTE),
+        ("tokens_per_minute", row["token_credit"], SECONDS_PER_MINUTE * tokens),
+    ):
+        if row[kind] is not None and credit < cost:
+            yield Wait((cost - credit) / row[kind], kind, row)
+    for span in ("day", "month"):
+        limit = row[f"tokens_per_{span}"]
+        if limit is not None and row[f"{span}_tokens"] + tokens > limit:
+            yield Wait(Decimal(row[f"{span}_ends_in"]), f"tokens_per_{span}", row)
+
+
+def limit_words(row: Row, kind: str) -> str:
+    """As a part of a sentence: "60 requests a minute"."""
+    if kind == "requests_per_minute":
+        return f"{row[kind]} requests a minute"
+    return f"{row[kind]} tokens a {_SPANS[kind]}" + ("" if kind == "tokens_per_minute" else " (UTC)")
 
 
 def never_fits(row: Row, *, tokens: int) -> str | None:
-    """The token limit that is smaller than the one request: it would wait for ever."""
-    for span in ("minute", "day"):
-        limit = row[f"tokens_per_{span}"]
-        if limit is not None and tokens > limit:
-            return span
-    return None
+    """The kind of token limit that is smaller than the one request, which would wait for ever."""
+    return next((kind for kind in _SPANS if row[kind] is not None and tokens > row[kind]), None)

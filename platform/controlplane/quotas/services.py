@@ -1,7 +1,7 @@
 """Holds: take what a request may use before it runs, correct after, give back. All of it as plans (`tenants.sql`).
 
-Locks are always taken in the order: the tenant's quota, the key's quota, the hold. So one transaction may end many
-holds (the journal's reader does) beside others that end one each.
+Locks are always taken in the order: the tenant's quota, those of its other levels, the hold. So one transaction may end
+many holds (the journal's reader does) beside others that end one each.
 """
 
 import json
@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from controlplane.quotas import statements as sql
+from controlplane.quotas.models import Level
 from controlplane.quotas.rates import Limits, limits_of
 from controlplane.quotas.refusals import rate_refusal, reused_id, room_refusal
 from tenants.sql import Parts, Plan, Query, Row, run_sync
@@ -22,12 +23,14 @@ def reserve(
     tokens: int,
     amount: Decimal,
     ttl_seconds: int,
+    adapter_id: str | None = None,
     context: dict[str, Any] | None = None,
 ) -> Plan[Limits]:
-    """Hold `amount` dollars and `tokens` (prompt + the most that may be generated) for one request.
+    """Hold `amount` dollars and `tokens` (prompt + the most that may be generated) for one request, on every level that
+    has limits: the tenant, the member who issued the key, the key, the adapter.
 
-    request_id: ours, never one that a caller chose. context: what billing needs to book the request from the journal
-    alone; JSON. Returns the numbers of the x-ratelimit-* headers.
+    request_id: ours, never one that a caller chose. adapter_id: None for the base model. context: what billing needs to
+    book the request from the journal alone; JSON. Returns the numbers of the x-ratelimit-* headers.
 
     Raises RateLimited (rate with a true Retry-After, or concurrency), InsufficientFunds, Conflict for a used id. Each
     rolls the whole transaction back: a refused request leaves no trace.
@@ -36,8 +39,8 @@ def reserve(
     assert amount >= 0, amount
     assert tokens >= 0, tokens
     hold = {
-        "tenant": tenant_id, "key": key_id, "tokens": tokens, "amount": amount, "request_id": request_id,
-        "ttl": ttl_seconds, "context": json.dumps(context or {}),
+        "tenant": tenant_id, "key": key_id, "adapter": adapter_id, "tokens": tokens, "amount": amount,
+        "request_id": request_id, "ttl": ttl_seconds, "context": json.dumps(context or {}),
     }  # fmt: skip
     taken = yield Query(sql.TAKE, hold)
     if not taken:
@@ -45,10 +48,15 @@ def reserve(
     return limits_of(taken)
 
 
+def tenant_row(tenant_id: str) -> Query:
+    """Makes the row that all of a tenant lock first, where there is none."""
+    return Query(sql.ADD_ROW, {"tenant": tenant_id, "level": Level.TENANT.value, "subject": tenant_id})
+
+
 def _take_after_all(hold: dict[str, Any]) -> Plan[list[Row]]:
     """There was no room at first sight: for a tenant's first request ever, or because what dead requests hold stands in
     the way. Raises the reason where there is none after all."""
-    yield Query(sql.ADD_TENANT_ROW, hold)
+    yield tenant_row(hold["tenant"])
     levels = yield Query(sql.LOCK, hold)
     if refusal := rate_refusal(levels, tokens=hold["tokens"]):
         raise refusal
@@ -89,18 +97,8 @@ def renew_holds(*, request_ids: list[str], ttl_seconds: int) -> Plan[int]:
 def expire_tenant_holds(*, tenant_id: str) -> Plan[int]:
     """End up to 500 holds of a tenant whose time is over; what they held goes back. Returns how many."""
     yield Query(sql.LOCK_TENANT, {"tenant": tenant_id})
-    expired = yield Query(sql.EXPIRE_HOLDS, {"tenant": tenant_id})
-    if expired:
-        yield from _give_back("tenant", tenant_id, "", expired)
-    for key_id in sorted({hold["key_id"] for hold in expired}):
-        yield from _give_back("key", tenant_id, key_id, [hold for hold in expired if hold["key_id"] == key_id])
-    return len(expired)
-
-
-def _give_back(level: str, tenant_id: str, key_id: str, holds: list[Row]) -> Plan[None]:
-    freed = sum((hold["amount"] for hold in holds), Decimal(0))
-    ended = sum(not hold["is_batch"] for hold in holds)
-    yield Query(sql.GIVE_BACK[level], {"tenant": tenant_id, "key": key_id, "freed": freed, "ended": ended})
+    [expired] = yield Query(sql.EXPIRE_HOLDS, {"tenant": tenant_id})
+    return int(expired["holds"])
 
 
 def expire_holds() -> int:

@@ -213,7 +213,7 @@ DAMAGE = [
     ),
     (
         "quotas_quota",
-        "UPDATE quotas_quota SET spent = spent + 0.1 WHERE key_id IS NOT NULL",
+        "UPDATE quotas_quota SET spent = spent + 0.1 WHERE level = 2",
         {QUOTAS},
     ),
     (

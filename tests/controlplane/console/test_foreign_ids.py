@@ -29,6 +29,8 @@ BODIES: Final[dict[str, Any]] = {
     "PATCH keys/<key_id>": {"name": "mine now"},
     "POST keys/<key_id>/rotate": {"grace_seconds": 0},
     "PUT keys/<key_id>/limits": {"requests_per_minute": 1},
+    "PUT members/<member_id>/limits": {"requests_per_minute": 1},
+    "PUT adapters/<adapter_id>/limits": {"requests_per_minute": 1},
     "PUT adapters/<adapter_id>/alias": {"splits": [{"version": 1, "weight": 1}]},
     "POST adapters/<adapter_id>/grants": {"tenant": "third"},
     "PUT adapters/<adapter_id>/pin": {"pinned": True},

@@ -51,7 +51,7 @@ def test_issuing_and_revoking_are_on_the_record(owner: Api, cast: Cast) -> None:
 
 def test_a_key_that_issues_a_key_is_named_as_the_actor(cast: Cast) -> None:
     issued = issue(with_key(cast.acme_key))
-    assert issued["created_by"] is None
+    assert issued["created_by"] == "owner@acme.example"  # whose limits hold for it, too
     row = AuditRow.objects.get(target=issued["id"])
     assert row.actor.startswith("key_")
 

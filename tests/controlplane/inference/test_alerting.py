@@ -12,7 +12,7 @@ from controlplane.inference.alerting import find_alerts
 from controlplane.quotas.models import Quota
 from tenants.audit import record_audit
 from tenants.key_services import issue_key
-from tenants.models import ApiKey
+from tenants.models import ApiKey, User
 from tests.controlplane.money import Customer, D, another_key, customer_named, everything, side_by_side
 
 
@@ -22,7 +22,7 @@ def acme(transactional_db: None) -> Iterator[Customer]:
 
 
 def spend(customer: Customer, dollars: str, key: ApiKey | None = None) -> None:
-    rows = Quota._base_manager.filter(tenant=customer.tenant, key=key)
+    rows = Quota._base_manager.filter(tenant=customer.tenant, subject=(key or customer.tenant).id)
     rows.update(spent=D(dollars))
 
 
@@ -50,7 +50,7 @@ def test_each_level_and_each_period_for_itself(acme: Customer) -> None:
     spend(acme, "6")
     spend(acme, "1", key)
     assert find_alerts() == 2
-    quota = Quota._base_manager.filter(tenant=acme.tenant, key=None)
+    quota = Quota._base_manager.filter(tenant=acme.tenant, subject=acme.tenant.id)
     quota.update(period_start=timezone.now() - timedelta(days=40))
     Alert._base_manager.all().delete()
     assert find_alerts() == 1  # what was spent last month is no news
@@ -90,6 +90,30 @@ def test_a_discrepancy_is_the_operators(acme: Customer) -> None:
     assert (found.tenant_id, found.data["request_id"]) == (None, "req_1")
 
 
+def test_a_soft_budget_alerts_once_a_period_on_its_level(acme: Customer) -> None:
+    key = another_key(acme)
+    acme.limit({"soft_budget": D(2), "budget": D(100)})
+    acme.limit({"soft_budget": D(0)}, key=key)
+    assert find_alerts() == 0
+    spend(acme, "2")
+    assert (find_alerts(), find_alerts()) == (1, 0)
+    spend(acme, "1", key)
+    assert find_alerts() == 1
+    month = f"{timezone.now():%Y-%m}"
+    assert raised("budget.threshold") == sorted((who, f"{month}: soft") for who in (acme.tenant.id, key.id))
+    alert = everything(Alert).get(subject=key.id)
+    assert alert.data["name"] == "the key another (a soft one: requests still pass)"
+
+
+def test_members_and_adapters_have_budgets_too(acme: Customer) -> None:
+    user = User.objects.create(email="dev@acme.example")
+    adapter = Adapter.objects.create(tenant=acme.tenant, name="pirate", base_model="base")
+    for subject in (user, adapter):
+        acme.limit({"budget": D(10)}, **{"member_id" if subject is user else "adapter_id": subject.id})
+        Quota._base_manager.filter(subject=subject.id).update(spent=D(5))
+    assert find_alerts() == 2
+    named = {alert.data["name"]: alert.data["percent"] for alert in everything(Alert).all()}
+    assert named == {"the member dev@acme.example": 50, "the adapter pirate": 50}
 def test_a_name_that_was_rolled_back_and_a_grant_that_ended(acme: Customer) -> None:
     """Told from the audit log: each deed once, a second of the same kind again, and old ones never."""
     globex = customer_named("globex")

@@ -12,16 +12,34 @@ from controlplane.quotas.limits import LimitChanges, set_limits
 from engine.protocol import EngineError, Generate
 from engine.scheduling.fair_queue import FairQueue
 from engine.scheduling.sequence import Sequence
+from tenants.models import ApiKey, Membership, User
+from tenants.scope import ALL_TENANTS, tenant_scope
 from tests.controlplane.fake_engine import Script
-from tests.controlplane.inference.conftest import BASE, Caller, Served, holds_of, new_caller, usage_of, wait_for
+from tests.controlplane.inference.conftest import (
+    BASE,
+    Caller,
+    Served,
+    holds_of,
+    new_adapter,
+    new_caller,
+    usage_of,
+    wait_for,
+)
 
 HELLO = [{"role": "user", "content": "hello"}]
 PROMPT = len("<user>hello")
 CHAT = {"model": BASE, "messages": HELLO}
 
 
-def limit(caller: Caller, key_id: str | None = None, **changes: object) -> None:
-    set_limits(tenant=caller.tenant, key_id=key_id, changes=LimitChanges(**changes), actor="system")
+def limit(
+    caller: Caller,
+    key_id: str | None = None,
+    member_id: str | None = None,
+    adapter_id: str | None = None,
+    **changes: object,
+) -> None:
+    whose = {"key_id": key_id, "member_id": member_id, "adapter_id": adapter_id}
+    set_limits(tenant=caller.tenant, changes=LimitChanges(**changes), actor="system", **whose)
 
 
 def most(max_tokens: int) -> Decimal:
@@ -113,7 +131,7 @@ def test_concurrency(stack: Served, http: httpx.Client, caller: Caller) -> None:
 
 def test_no_more_than_the_budget_whatever_the_concurrency(stack: Served, caller: Caller) -> None:
     limit(caller, budget=3 * most(50))
-    stack.engine.script = Script(delay=0.1)
+    stack.engine.script = Script(pieces=("a",) * 50)  # each uses up what it held: whoever ends gives nothing back
     statuses: list[int] = []
 
     def call() -> None:
@@ -175,3 +193,46 @@ def _waiting(asked: Generate) -> Sequence:
     sequence = Sequence(asked.request_id, asked.tenant, b"", None, asked.sampling, tokens, len(tokens))
     sequence.weight = asked.tenant_weight
     return sequence
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_the_level_that_binds_is_named_before_the_first_byte(http: httpx.Client, caller: Caller, stream: bool) -> None:
+    issuer = User.objects.create(email=f"{caller.tenant.slug}@acme.example")
+    with tenant_scope(ALL_TENANTS):
+        Membership.objects.create(tenant=caller.tenant, user=issuer, role="developer")
+        ApiKey.objects.filter(id=caller.key_id).update(created_by=issuer)
+    limit(caller, tokens_per_month=10**6, concurrency=9)
+    limit(caller, member_id=issuer.id, requests_per_minute=1, budget=Decimal(5))
+    with http.stream("POST", "/chat/completions", json={**CHAT, "stream": stream, "max_tokens": 5}) as response:
+        assert response.status_code == 200
+        headers = response.headers
+    assert (headers["x-ratelimit-remaining-requests"], headers["x-ratelimit-level-requests"]) == ("0", "member")
+    assert headers["x-ratelimit-remaining-tokens-month"] == str(10**6 - PROMPT - 5)
+    assert headers["x-ratelimit-level-tokens-month"] == headers["x-ratelimit-level-concurrency"] == "tenant"
+    assert Decimal(headers["x-ratelimit-remaining-budget"]) == 5 - most(5)
+    refused = http.post("/chat/completions", json=CHAT)
+    assert (refused.status_code, refused.headers["x-limit-level"]) == (429, "member")
+    assert refused.headers["x-limit-kind"] == "requests_per_minute"
+    assert http.get("/key", headers=caller.headers).json()["data"]["limits"]["member"]["requests_per_minute"] == 1
+
+
+def test_an_adapters_limit_is_for_its_calls_alone(http: httpx.Client, caller: Caller) -> None:
+    adapter = new_adapter(caller)
+    limit(caller, adapter_id=adapter.id, budget=Decimal(0))
+    refused = http.post("/chat/completions", json={**CHAT, "model": "pirate"})
+    assert (refused.status_code, refused.headers["x-limit-level"]) == (402, "adapter")
+    assert http.post("/chat/completions", json=CHAT).status_code == 200
+    limit(caller, adapter_id=adapter.id, budget=None, requests_per_minute=1)
+    asked = [http.post("/tokenize", json={"model": "pirate", "prompt": "a"}).status_code for _ in range(2)]
+    assert asked == [200, 429]
+
+
+@pytest.mark.parametrize("more", [{}, {"max_tokens": 7}, {"max_tokens": 5, "n": 3}])
+def test_the_engine_may_generate_what_is_held_and_no_more(
+    stack: Served, http: httpx.Client, caller: Caller, more: dict[str, int]
+) -> None:
+    assert http.post("/chat/completions", json={**CHAT, **more}).status_code == 200
+    [hold], [asked] = holds_of(caller), stack.engine.of(Generate)
+    most_tokens = more.get("n", 1) * asked.sampling.max_tokens
+    assert asked.sampling.n == more.get("n", 1)
+    assert (hold.tokens, hold.amount) == (PROMPT + most_tokens, most(most_tokens))

@@ -47,7 +47,7 @@ def test_special_tokens_are_the_callers_choice(http: httpx.Client, stack: Served
 
 def test_calls_count_as_requests(http: httpx.Client, caller: Caller) -> None:
     with tenant_scope(ALL_TENANTS):
-        Quota.objects.create(tenant=caller.tenant, requests_per_minute=2)
+        Quota.objects.create(tenant=caller.tenant, level=0, subject=caller.tenant.id, requests_per_minute=2)
     body = {"model": BASE, "prompt": "a"}
     answers = [http.post("/tokenize", json=body) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]

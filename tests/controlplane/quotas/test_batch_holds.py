@@ -16,6 +16,7 @@ from controlplane.quotas.services import expire_holds, release_hold
 from tenants.ids import new_id
 from tenants.sql import run_sync
 from tests.controlplane.money import Customer, another_key, customer_named, settle_hold
+from tests.controlplane.quotas.conftest import Levels
 
 
 def reserve(acme: Customer, amount: str = "1", tokens: int = 1000, batch: str = "batch") -> None:
@@ -168,4 +169,36 @@ def test_whatever_happens_the_sums_hold(
     run_sync(release_hold(request_id=batch))
     expire_holds()
     assert acme.quota().held == 0
+    assert_sums()
+
+
+def test_a_line_is_held_in_full_on_its_adapter_and_no_more_than_its_share_elsewhere(levels: Levels) -> None:
+    """The reservation was not made on the adapter, of which a batch may name many."""
+    acme = levels.acme
+    for level in ("tenant", "member", "key"):
+        levels.limit(level, LimitChanges(budget=D(1), tokens_per_month=1000))
+    reserve(acme)
+    levels.limit("adapter", LimitChanges(budget=D("0.2"), tokens_per_month=100))
+
+    def line(request_id: str) -> None:
+        run_sync(
+            draw(
+                request_id=request_id, tenant_id=acme.tenant.id, key_id=acme.key.id, adapter_id=levels.adapter_id,
+                tokens=60, amount=D("0.15"), ttl_seconds=60, context=acme.context, share=share("0.15", 60),
+            )
+        )  # fmt: skip
+
+    line("one")
+    assert (levels.quota("adapter").held, levels.quota("adapter").month_tokens) == (D("0.15"), 60)
+    with pytest.raises(RateLimited) as caught:
+        line("two")
+    assert (caught.value.headers["x-limit-level"], caught.value.headers["x-limit-kind"]) == (
+        "adapter",
+        "tokens_per_month",
+    )
+    run_sync(settle_hold(request_id="one", amount=D("0.05"), tokens=10))
+    for level in ("tenant", "member", "key"):
+        quota = levels.quota(level)
+        assert (quota.held, quota.spent, quota.month_tokens) == (D("0.85"), D("0.05"), 950), level
+    assert (levels.quota("adapter").held, levels.quota("adapter").month_tokens) == (0, 10)
     assert_sums()

@@ -207,9 +207,12 @@ async def test_the_door_and_the_workers_get_the_same() -> None:
             name = customer.tenant.slug
             await sync_to_async(customer.limit)({"budget": D(1), "requests_per_minute": 60, "tokens_per_minute": 600})
             found = [
-                (
-                    await run(customer.reserve(f"{name}_1", amount=D("0.6"), tokens=40, context={"a": [1]}))
-                ).tokens.remaining,
+                [
+                    meter.remaining
+                    for meter in (
+                        await run(customer.reserve(f"{name}_1", amount=D("0.6"), tokens=40, context={"a": [1]}))
+                    ).meters
+                ],
                 await _refusal(run, customer.reserve(f"{name}_2", amount=D("0.6"))),
                 await _refusal(run, customer.reserve(f"{name}_2", tokens=590)),
                 await run(renew_holds(request_ids=[f"{name}_1"], ttl_seconds=90)),

@@ -9,8 +9,9 @@ from tenants.scope import ALL_TENANTS, tenant_scope
 from tests.controlplane.conftest import Api, Cast, signed_in, with_key
 
 NONE = {
-    "requests_per_minute": None, "tokens_per_minute": None, "tokens_per_day": None, "concurrency": None,
-    "monthly_budget": None, "total_budget": None, "spent": "0", "held": "0", "tenant_weight": "1",
+    "requests_per_minute": None, "tokens_per_minute": None, "tokens_per_day": None, "tokens_per_month": None,
+    "concurrency": None, "monthly_budget": None, "total_budget": None, "soft_budget": None, "spent": "0", "held": "0",
+    "tenant_weight": "1",
     "postpaid_limit": None, "owed": "0",
 }  # fmt: skip
 

@@ -6,18 +6,26 @@ import subprocess
 import sys
 
 import pytest
+from django.db import connection
 
 from controlplane.quotas.limits import LimitChanges
-from tests.controlplane.money import ROOT, Customer, D, customer_named, database_url
+from tests.controlplane.money import ROOT, D, database_url
+from tests.controlplane.quotas.conftest import Levels, levels_of
 
-PROCESSES, EACH, ROOM = 50, 2, 37
-# The limits of a minute would refill by more than a request while the processes run: they have tests of their own.
+PROCESSES, ROOM = 50, 18
 TIGHT: dict[str, LimitChanges] = {
     "budget": {"budget": D("0.25") * ROOM},
     "concurrency": {"concurrency": ROOM},
+    "requests of a minute": {"requests_per_minute": ROOM},
+    "tokens of a minute": {"tokens_per_minute": 10 * ROOM + 9},
     "tokens of a day": {"tokens_per_day": 10 * ROOM + 9},
+    "tokens of a month": {"tokens_per_month": 10 * ROOM + 9},
 }
-WIDE: LimitChanges = {"budget": D(1000), "concurrency": 1000, "tokens_per_day": 10**6}
+WIDE: LimitChanges = {
+    "budget": D(1000), "concurrency": 1000, "requests_per_minute": 10**6, "tokens_per_minute": 10**6,
+    "tokens_per_day": 10**6, "tokens_per_month": 10**6,
+}  # fmt: skip
+LEVELS = ("tenant", "member", "key", "adapter")
 # One interpreter is started and forks: what is imported before is not imported fifty times. Each child has a connection
 # of its own. They meet at a pipe that is closed when all are there.
 CODE = """
@@ -29,19 +37,17 @@ from controlplane.errors import ApiError
 from controlplane.quotas.services import reserve
 from tenants.sql import run_sync
 
-processes, each, customers = json.loads(sys.argv[1])
+processes, customers = json.loads(sys.argv[1])
 gate, opener = os.pipe()
 
-def passed(me, name, tenant, key):
-    count = 0
-    for n in range(each):
-        try:
-            run_sync(reserve(request_id=f"{name} {me} {n}", tenant_id=tenant, key_id=key, tokens=10,
-                             amount=Decimal("0.25"), ttl_seconds=60), tenant=tenant)
-            count += 1
-        except ApiError as error:
-            assert error.status in (402, 429), error
-    return count
+def passed(me, name, tenant, key, adapter):
+    try:
+        run_sync(reserve(request_id=f"{name} {me}", tenant_id=tenant, key_id=key, adapter_id=adapter, tokens=10,
+                         amount=Decimal("0.25"), ttl_seconds=60), tenant=tenant)
+    except ApiError as error:
+        assert error.status in (402, 429), error
+        return error.headers["x-limit-level"]
+    return "passed"
 
 def child(me):
     os.close(opener)
@@ -63,28 +69,48 @@ assert not any(codes), codes
 """
 
 
-def _limited(level: str, name: str) -> Customer:
-    customer = customer_named(f"{level}-{name.replace(' ', '-')}")
-    customer.limit({**WIDE, **TIGHT[name]} if level == "tenant" else WIDE)
-    customer.limit({**WIDE, **TIGHT[name]} if level == "key" else WIDE, key=customer.key)
-    return customer
+def _limited(binding: str, name: str) -> Levels:
+    levels = levels_of(f"{binding}-{name.replace(' ', '-')}")
+    for level in LEVELS:
+        levels.limit(level, {**WIDE, **TIGHT[name]} if level == binding else WIDE)
+    return levels
+
+
+def _stop_refilling() -> None:
+    """The buckets of a minute earn nothing while the processes run, however long that is."""
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE quotas_quota SET credited_at = now() + interval '1 hour'")
 
 
 @pytest.mark.django_db(transaction=True)
 def test_exactly_as_many_pass_as_the_binding_level_has_room_for() -> None:
-    customers = {f"{level} {name}": _limited(level, name) for level in ("tenant", "key") for name in TIGHT}
-    ids = {name: [customer.tenant.id, customer.key.id] for name, customer in customers.items()}
+    every = {f"{level} {name}": _limited(level, name) for level in LEVELS for name in TIGHT}
+    ids = {name: [levels.acme.tenant.id, levels.acme.key.id, levels.adapter_id] for name, levels in every.items()}
+    _stop_refilling()
     env = {
         "PATH": "/usr/bin:/bin", "DATABASE_URL": database_url(), "DJANGO_SETTINGS_MODULE": "controlplane.settings",
         "PYTHONPATH": f"{ROOT}:{ROOT / 'platform'}",
     }  # fmt: skip
     printed = subprocess.run(
-        [sys.executable, "-c", CODE, json.dumps([PROCESSES, EACH, ids])],
+        [sys.executable, "-c", CODE, json.dumps([PROCESSES, ids])],
         env=env, check=True, capture_output=True, text=True, timeout=240,
     ).stdout  # fmt: skip
-    counts = [json.loads(line) for line in printed.splitlines()]
-    assert len(counts) == PROCESSES
-    assert {name: sum(count[name] for count in counts) for name in ids} == dict.fromkeys(ids, ROOM)
-    for customer in customers.values():
-        for quota in (customer.quota(), customer.quota(customer.key)):
-            assert (quota.running, quota.held, quota.day_tokens) == (ROOM, D("0.25") * ROOM, 10 * ROOM)
+    told = [json.loads(line) for line in printed.splitlines()]
+    assert len(told) == PROCESSES
+    for name, levels in every.items():
+        answers = sorted(each[name] for each in told)
+        assert answers == sorted(["passed"] * ROOM + [name.split()[0]] * (PROCESSES - ROOM)), name
+        _check_used(levels)
+
+
+def _check_used(levels: Levels) -> None:
+    """What was refused has left nothing, on no level."""
+    for level in LEVELS:
+        quota = levels.quota(level)
+        assert (quota.running, quota.held) == (ROOM, D("0.25") * ROOM)
+        assert quota.day_tokens == quota.month_tokens == 10 * ROOM
+
+
+def test_a_customer_has_all_levels(levels: Levels) -> None:
+    """Or the test above would show less than it says."""
+    assert len({levels.quota_id(level) for level in LEVELS}) == len(LEVELS)

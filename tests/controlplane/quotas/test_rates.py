@@ -120,7 +120,7 @@ def test_more_tokens_than_a_minute_has_are_refused_without_a_promise(acme: Custo
     assert "101 tokens" in error.message
 
 
-def test_headers_show_the_tightest_level(acme: Customer) -> None:
+def test_headers_show_the_tightest_level_and_whose_it_is(acme: Customer) -> None:
     acme.limit({"requests_per_minute": 100, "tokens_per_minute": 50})
     acme.limit({"requests_per_minute": 3}, key=acme.key)
     limits = run_sync(acme.reserve("req_1", tokens=20))
@@ -128,9 +128,11 @@ def test_headers_show_the_tightest_level(acme: Customer) -> None:
         "x-ratelimit-limit-requests": "3",
         "x-ratelimit-remaining-requests": "2",
         "x-ratelimit-reset-requests": "20s",
+        "x-ratelimit-level-requests": "key",
         "x-ratelimit-limit-tokens": "50",
         "x-ratelimit-remaining-tokens": "30",
         "x-ratelimit-reset-tokens": "24s",
+        "x-ratelimit-level-tokens": "tenant",
     }
     run_sync(acme.reserve("req_2", tokens=20))
     run_sync(acme.reserve("req_3", tokens=1))

@@ -1,0 +1,53 @@
+import { Group, NumberInput, Select, TextInput } from "@mantine/core";
+import { COUNTS, type LimitValues } from "./form";
+
+const PERIODS = [
+  { value: "month", label: "per month (UTC)" },
+  { value: "total", label: "in all" },
+];
+
+interface Props {
+  /** What binds a field to its form: `form.getInputProps`. */
+  field: (name: keyof LimitValues) => object;
+}
+
+/** The fields that the limits of all levels have in common. */
+export function LimitFields({ field }: Props) {
+  return (
+    <>
+      {COUNTS.map(({ name, label }) => (
+        <NumberInput
+          key={name}
+          label={label}
+          min={1}
+          allowDecimal={false}
+          thousandSeparator=","
+          {...field(name)}
+        />
+      ))}
+      <Group grow align="flex-start">
+        <TextInput
+          label="Budget"
+          description="Above it requests are refused"
+          leftSection="$"
+          inputMode="decimal"
+          {...field("budget")}
+        />
+        <Select
+          label="Budgets are"
+          description="Of the two kinds there is one"
+          data={PERIODS}
+          allowDeselect={false}
+          {...field("period")}
+        />
+      </Group>
+      <TextInput
+        label="Soft budget"
+        description="From here on there is an alert, and requests still pass"
+        leftSection="$"
+        inputMode="decimal"
+        {...field("soft_budget")}
+      />
+    </>
+  );
+}
