@@ -85,6 +85,7 @@ def environment(folder: Path, database_url: str, engine_url: str, port: int) -> 
         "VENEER_ENGINE_URL": engine_url,
         "VENEER_CONSOLE_URL": f"http://127.0.0.1:{port}",
         "VENEER_DOOR_URL": f"http://127.0.0.1:{port}",
+        "VENEER_FETCH_ALLOWED_NETWORKS": "127.0.0.0/8",  # an identity provider of the tests
         "DATABASE_URL": database_url,
         "VENEER_MIGRATION_DATABASE_URL": _at_path(
             os.environ["VENEER_MIGRATION_DATABASE_URL"], urlsplit(database_url).path
