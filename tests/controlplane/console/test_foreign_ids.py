@@ -33,6 +33,7 @@ BODIES: Final[dict[str, Any]] = {
     "PUT adapters/<adapter_id>/limits": {"requests_per_minute": 1},
     "PUT adapters/<adapter_id>/alias": {"splits": [{"version": 1, "weight": 1}]},
     "POST adapters/<adapter_id>/grants": {"tenant": "third"},
+    "PUT adapters/<adapter_id>/grants/<grant_id>/markup": {"per_million": "1"},
     "PUT adapters/<adapter_id>/pin": {"pinned": True},
     "POST adapters/<adapter_id>/prompt-sets": {"name": "mine", "prompts": [{"prompt": "x"}]},
     "POST adapters/<adapter_id>/evaluations": {"prompt_set": "x", "candidate": 1, "baseline": None},
