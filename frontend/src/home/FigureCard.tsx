@@ -19,7 +19,7 @@ export function FigureCard({ label, shown, value, before, share }: Props) {
       <Text size="sm" c="dimmed" fw={500}>
         {label}
       </Text>
-      <Text fz="1.5rem" fw={650} lh={1.3} className="figures">
+      <Text fz={{ base: "1.25rem", sm: "1.5rem" }} fw={650} lh={1.3} className="figures">
         {shown}
       </Text>
       {share && <Budget share={share} />}

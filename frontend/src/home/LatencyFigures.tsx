@@ -36,6 +36,9 @@ export function LatencyFigures({ current, previous }: { current: Range; previous
   );
 }
 
-function millisecondsOf(latency: Latency | undefined, figure: (typeof FIGURES)[number]): number | null {
+function millisecondsOf(
+  latency: Latency | undefined,
+  figure: (typeof FIGURES)[number],
+): number | null {
   return latency?.[figure.of]?.[figure.quantile] ?? null;
 }

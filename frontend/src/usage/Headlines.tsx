@@ -82,7 +82,13 @@ function Headline({ label, exact, note, change, before, children }: HeadlineProp
         {label}
       </Text>
       <Tooltip label={exact} position="bottom-start">
-        <Text fz="1.7rem" fw={650} lh={1.3} className="figures" w="fit-content">
+        <Text
+          fz={{ base: "1.25rem", sm: "1.7rem" }}
+          fw={650}
+          lh={1.3}
+          className="figures"
+          w="fit-content"
+        >
           {children}
         </Text>
       </Tooltip>
@@ -117,7 +123,7 @@ function PerMillion({ total }: { total: UsageNumbers }) {
             position="bottom-start"
           >
             <div>
-              <Text fz="1.7rem" fw={650} lh={1.3} className="figures">
+              <Text fz={{ base: "1.25rem", sm: "1.7rem" }} fw={650} lh={1.3} className="figures">
                 {value ? formatMoney(value) : "–"}
               </Text>
               <Text size="xs" c="dimmed">
