@@ -19,7 +19,9 @@ DEVICES = {
 }
 # Bytes of one head's K or V of one token: of its numbers, and of their scale.
 KV_BYTES = {"fp8": (1, 4), "bf16": (2, 0), "fp32": (4, 0)}
-WEIGHT_BYTES = 2  # bf16
+ADAPTER_BYTES = 2  # a number of an adapter, in bf16
+# Bytes of one weight of a linear, and of the scale that each of its outputs has.
+LINEAR_BYTES = {"bf16": (2, 0), "fp8": (1, 4), "int8": (1, 4)}
 
 
 class CapacityError(Exception):
@@ -57,6 +59,14 @@ class Shape:
         tables = 1 if self.tied or active else 2
         return self.layers * layer + tables * self.vocab * self.hidden + self.hidden
 
+    def weight_bytes(self, dtype: str) -> int:
+        """Of all weights; what is no linear of a layer is bf16."""
+        attention, feed_forward = self.linears[:4], self.linears[4:] * self.experts
+        number, scale = LINEAR_BYTES[dtype]
+        held = self.layers * sum(out * inside for out, inside in (*attention, *feed_forward))
+        outputs = self.layers * sum(out for out, _ in (*attention, *feed_forward))
+        return (self.parameters() - held) * 2 + held * number + outputs * scale
+
     def kv_bytes(self, dtype: str) -> int:
         """Of one token, K and V of all layers, scales counted."""
         number, scale = KV_BYTES[dtype]
@@ -64,7 +74,7 @@ class Shape:
 
     def adapter_bytes(self, rank: int) -> int:
         """A LoRA of this rank on every linear (of the dense part, and of one expert each), in bf16."""
-        return WEIGHT_BYTES * rank * self.layers * sum(out + inside for out, inside in self.linears)
+        return ADAPTER_BYTES * rank * self.layers * sum(out + inside for out, inside in self.linears)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +83,7 @@ class Question:
     sequence, prompt and answer. flops, bandwidth: per second."""
 
     memory: int
+    weight_dtype: str = "bf16"
     kv_dtype: str
     context: int
     slots: int
@@ -101,7 +112,7 @@ class Answer:
 
 def answer(shape: Shape, question: Question) -> Answer:
     """Raises CapacityError where the weights alone do not fit."""
-    weights = WEIGHT_BYTES * shape.parameters()
+    weights = shape.weight_bytes(question.weight_dtype)
     adapters, usable = question.slots * shape.adapter_bytes(question.rank), question.memory * (1 - question.reserve)
     left = int(usable) - weights - adapters
     if left <= 0:
@@ -123,7 +134,7 @@ def answer(shape: Shape, question: Question) -> Answer:
         pool_tokens=pages * question.page_size,
         concurrency=concurrency,
         ridge=ridge,
-        ridge_tokens=ridge * WEIGHT_BYTES / 2 * shape.parameters() / shape.parameters(active=True),
+        ridge_tokens=ridge * weights / 2 / shape.parameters(active=True),
         step_seconds=step,
         tokens_per_second=concurrency / step,
     )
@@ -166,7 +177,7 @@ def _number(raw: Mapping[str, Any], field: str, file: Path) -> int:
 def report(shape: Shape, question: Question, found: Answer) -> str:
     billions = shape.parameters() / 1e9
     lines = (
-        ("weights, bf16", f"{shown_bytes(found.weight_bytes)} ({billions:.2f} billion)"),
+        (f"weights, {question.weight_dtype}", f"{shown_bytes(found.weight_bytes)} ({billions:.2f} billion)"),
         (f"KV per token, {question.kv_dtype}", f"{shown_bytes(found.kv_bytes)} ({found.kv_bytes} B)"),
         (f"{question.slots} adapter slots, rank {question.rank}", shown_bytes(found.adapter_bytes)),
         ("left for the KV pool", f"{shown_bytes(found.pool_bytes)} = {found.pool_tokens:,} tokens"),
@@ -188,6 +199,7 @@ def _question(options: argparse.Namespace) -> Question:
     flops, bandwidth = DEVICES[options.device]
     question = Question(
         memory=parse_bytes(options.memory),
+        weight_dtype=options.weights,
         kv_dtype=options.kv_dtype,
         context=options.context,
         slots=options.adapter_slots,
@@ -213,6 +225,7 @@ def main(arguments: list[str] | None = None) -> int:
     add("--device", choices=sorted(DEVICES), default="h100", help="whose speed to reckon with (%(default)s)")
     add("--flops", type=float, help="another device's bf16 FLOP/s")
     add("--bandwidth", type=float, help="another device's bytes/s")
+    add("--weights", choices=sorted(LINEAR_BYTES), default="bf16", help="what the linears are kept in (%(default)s)")
     add("--kv-dtype", choices=sorted(KV_BYTES), default="fp8")
     add("--context", type=int, default=4096, help="tokens of a sequence, prompt and answer (%(default)s)")
     add("--adapter-slots", type=int, default=64)

@@ -65,9 +65,10 @@ class EngineConfig:
             value: int = getattr(self, name)
             if value < 1 and (value, name, self.device) != (0, "kv_pool_tokens", "cuda"):
                 raise ValueError(f"{name} is {value}: it must be at least 1")
-        if self.weights != "bf16" and (self.exact or self.device != "cuda"):
-            why = "exact keeps them in fp32" if self.exact else f"device {self.device} has no kernel for them"
-            raise ValueError(f"weights is {self.weights} and {why}: use bf16")
+        if self.weights != "bf16" and self.exact:
+            raise ValueError(f"weights is {self.weights} and exact keeps them in fp32: leave one of the two out")
+        if self.weights == "fp8" and self.device != "cuda":
+            raise ValueError(f"weights is fp8, which device {self.device} does not multiply: use int8, or bf16")
         if self.draft_model is not None and not self.kv_pool_tokens:
             raise ValueError("kv_pool_tokens is 0 and there is a draft model, whose pages need room too: give a number")
         if self.step_tokens <= self.max_running:

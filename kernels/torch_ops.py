@@ -33,7 +33,7 @@ class TorchOps:
     def linear(self, x: Tensor, weight: Weight, bias: Tensor | None = None) -> Tensor:
         """x: [tokens, in], weight: [out, in], bias: [out] -> [tokens, out]."""
         if isinstance(weight, Quantised):
-            return reference.coded_linear(x, weight.codes, weight.scale, bias).to(x.dtype)
+            return _coded_linear(x, weight, bias).to(x.dtype)
         return functional.linear(x, plain(weight), bias)
 
     def add_norm(
@@ -113,6 +113,13 @@ class TorchOps:
             base = rows_of(weight if update.weight is None else update.weight, ids).float()
             base = base if update.gain is None else base * update.gain
             rows[places] = base + update.scaling * (update.a[ids].float() @ update.b.float())
+
+
+def _coded_linear(x: Tensor, weight: Quantised, bias: Tensor | None) -> Tensor:
+    """`kernels.reference.coded_linear`, with sums in float32."""
+    codes, size = reference.to_codes(x, weight.codes.dtype)
+    product = codes.float() @ weight.codes.float().T * size[:, None] * weight.scale
+    return product if bias is None else product + bias.float()
 
 
 def _places(segments: Segments) -> Iterator[tuple[int, Tensor]]:

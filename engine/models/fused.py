@@ -8,16 +8,14 @@ from engine.models.layers import AttentionBody, ExpertsBody, LoraLinear, MlpBody
 from kernels.cpu.decoder import AttentionParts, BranchParts, CpuDecoder, LinearParts, MlpParts, NormParts
 from kernels.cpu.ops import CpuOps
 from kernels.paging import PageStore
-from kernels.quantised import Quantised
 
 
 def fuse(branches: Sequence[Residual], layers: Sequence[PageStore], ops: Ops, dtype: torch.dtype) -> CpuDecoder | None:
-    """None where the device has no such call: for weights of one byte, or where a token's way through the branches
-    depends on the token (experts)."""
+    """None where the device has no such call, or a token's way through the branches depends on the token (experts)."""
     if not isinstance(ops, CpuOps):
         return None
     bodies = [_body(branch.body, layers) for branch in branches if not isinstance(branch.body, ExpertsBody)]
-    if len(bodies) < len(branches) or any(_is_quantised(branch.body) for branch in branches):
+    if len(bodies) < len(branches):
         return None
     parts = [
         BranchParts(_norm(branch.before), body, None if branch.after is None else _norm(branch.after))
@@ -32,13 +30,6 @@ def _norm(norm: Norm) -> NormParts:
 
 def _linear(linear: LoraLinear) -> LinearParts:
     return LinearParts(linear.weight, linear.bias, linear.table)
-
-
-def _is_quantised(body: AttentionBody | MlpBody | ExpertsBody) -> bool:
-    if isinstance(body, ExpertsBody):
-        return any(map(_is_quantised, body.experts))
-    linears = (body.qkv, body.o) if isinstance(body, AttentionBody) else (body.gate_up, body.down)
-    return any(isinstance(linear.weight, Quantised) for linear in linears)
 
 
 def _body(body: AttentionBody | MlpBody, layers: Sequence[PageStore]) -> AttentionParts | MlpParts:

@@ -22,7 +22,7 @@ from kernels.cpu.structs import (
     CTable,
     at,
 )
-from kernels.packed import Weight
+from kernels.packed import Weight, coded_row
 from kernels.paging import Activation, AttentionRule, HeadNorms, PagedBatch, PageStore
 from kernels.segments import Segments
 
@@ -104,6 +104,7 @@ class CpuDecoder:
             max(b.first.linear.out for b in self._branches),
             max(b.second.linear.inside for b in self._branches),
             self._hidden,
+            max(coded_row(each.linear.inside) for b in self._branches for each in (b.first, b.second)),
         )
         self._buffers: list[Tensor] = []
 
@@ -114,10 +115,10 @@ class CpuDecoder:
         """
         tokens = residual.shape[0]
         if not self._buffers or self._buffers[0].shape[0] < tokens:
-            dtypes = (torch.float32, *[self._dtype] * 4)
+            dtypes = (torch.float32, *[self._dtype] * 4, torch.uint8)
             self._buffers = [
                 torch.empty(tokens, width, dtype=dtype) for width, dtype in zip(self._widths, dtypes, strict=True)
             ]
         buffers = CBuffers(at(residual), *map(at, self._buffers), self._hidden)
         self._ops.decode(self._branches, buffers, CBatch.of(batch), CSegments.of(segments), self._dtype)
-        return self._buffers[-1][:tokens]
+        return self._buffers[-2][:tokens]

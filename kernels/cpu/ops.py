@@ -12,11 +12,11 @@ from torch import Tensor
 from kernels.adapter_table import AdapterTable
 from kernels.cpu.arena import Arena
 from kernels.cpu.build import BuildError, load_library
-from kernels.cpu.structs import PAGE_KINDS, CBatch, CBranch, CBuffers, CSegments
+from kernels.cpu.structs import PAGE_KINDS, CBatch, CBranch, CBuffers, CSegments, place_of
 from kernels.embedding_table import EmbeddingTable
-from kernels.packed import Packed, Weight, block_bytes, empty_blocks
+from kernels.packed import Coded, Packed, Weight, block_bytes, coded_bytes, coded_row, empty_blocks
 from kernels.paging import Activation, AttentionRule, HeadNorms, PagedBatch, PageStore
-from kernels.quantised import Code, Quantised, quantise
+from kernels.quantised import Code, quantise
 from kernels.segments import Segments
 from kernels.torch_ops import TorchOps
 
@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 _POINTER, _SIZE, _INT, _FLOAT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int, ctypes.c_float
 SIGNATURES = {
-    "veneer_linear": [*[_POINTER] * 4, *[_SIZE] * 3, _INT, _INT, _INT],
+    "veneer_linear": [*[_POINTER] * 5, *[_SIZE] * 3, _INT, _INT, _INT],
     "veneer_pack": [_POINTER, _POINTER, _SIZE, _SIZE, _INT],
     "veneer_decode": [_POINTER, _SIZE, *[_POINTER] * 3, _INT, _INT],
     "veneer_add_norm": [*[_POINTER] * 4, _SIZE, _SIZE, _FLOAT, _INT, _INT],
@@ -60,16 +60,18 @@ class CpuOps:
         return Packed(blocks, out, inside)
 
     def quantise(self, weight: Tensor, kind: Code) -> Weight:
-        return quantise(weight, kind)
+        """Raises ValueError where the kernels do not multiply such codes."""
+        if kind != "int8":
+            raise ValueError(f"weights are {kind}, which a CPU does not multiply: use --weights int8, or bf16")
+        memory = self._arena.take(coded_bytes(*weight.shape))
+        return Coded.of(quantise(weight, kind), memory)
 
     def linear(self, x: Tensor, weight: Weight, bias: Tensor | None = None) -> Tensor:
-        if isinstance(weight, Quantised):
-            return TorchOps().linear(x, weight, bias)
-        y, is_packed = x.new_empty(x.shape[0], weight.shape[0]), isinstance(weight, Packed)
-        held = weight.blocks if isinstance(weight, Packed) else weight
-        pointers = (_at(x), _at(held), _at_or_none(bias), _at(y))
-        sizes = (*x.shape, weight.shape[0])
-        self._kernels["veneer_linear"](*pointers, *sizes, is_packed, _is_bf16(x), self._threads)
+        y, (where, form) = x.new_empty(x.shape[0], weight.shape[0]), place_of(weight)
+        assert _is_bf16(x) or not isinstance(weight, Coded), "beside weights of one byte activations are bf16"
+        codes = torch.empty(x.shape[0] * coded_row(x.shape[1]) if isinstance(weight, Coded) else 0, dtype=torch.uint8)
+        pointers = (_at(x), where, _at_or_none(bias), _at(y), _at(codes))
+        self._kernels["veneer_linear"](*pointers, *x.shape, weight.shape[0], form, _is_bf16(x), self._threads)
         return y
 
     def embed(self, rows: Tensor, tokens: Tensor, weight: Weight, table: EmbeddingTable, segments: Segments) -> None:

@@ -8,6 +8,7 @@ from torch import Tensor
 from kernels.adapter_table import AdapterTable
 from kernels.packed import Packed, Weight
 from kernels.paging import AttentionRule, HeadNorms, PagedBatch, PageStore
+from kernels.quantised import Quantised
 from kernels.segments import Segments
 
 _POINTER, _SIZE, _FLOAT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_float
@@ -19,13 +20,20 @@ def at(tensor: Tensor | None) -> int | None:
 
 
 class CLinear(ctypes.Structure):
-    _fields_ = (("w", _POINTER), ("b", _POINTER), ("inside", _SIZE), ("out", _SIZE), ("is_packed", _SIZE))
+    _fields_ = (("w", _POINTER), ("b", _POINTER), ("inside", _SIZE), ("out", _SIZE), ("form", _SIZE))
 
     @staticmethod
     def of(weight: Weight, bias: Tensor | None) -> "CLinear":
-        if isinstance(weight, Packed):
-            return CLinear(at(weight.blocks), at(bias), weight.inside, weight.out, True)
-        return CLinear(at(weight), at(bias), weight.shape[1], weight.shape[0], False)
+        where, form = place_of(weight)
+        return CLinear(where, at(bias), weight.shape[1], weight.shape[0], form)
+
+
+def place_of(weight: Weight) -> tuple[int, int]:
+    """Address and form, as linear.h numbers them."""
+    if isinstance(weight, Tensor):
+        return weight.data_ptr(), 0
+    assert not isinstance(weight, Quantised), "the CPU's kernels read codes in blocks"
+    return weight.blocks.data_ptr(), 1 if isinstance(weight, Packed) else 2
 
 
 class CTable(ctypes.Structure):
@@ -147,5 +155,6 @@ class CBuffers(ctypes.Structure):
         ("wide", _POINTER),
         ("narrow", _POINTER),
         ("delta", _POINTER),
+        ("codes", _POINTER),
         ("hidden", _SIZE),
     )

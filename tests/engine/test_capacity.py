@@ -21,10 +21,19 @@ MIXTRAL = Shape(
 
 def question(**changes: object) -> Question:
     fields: dict[str, object] = {
-        "memory": 80 * 10**9, "kv_dtype": "bf16", "context": 4096, "slots": 0, "rank": 16, "reserve": 0.0,
+        "memory": 80 * 10**9, "weight_dtype": "bf16", "kv_dtype": "bf16", "context": 4096, "slots": 0, "rank": 16, "reserve": 0.0,
         "page_size": 16, "flops": 989e12, "bandwidth": 3.35e12,
     }  # fmt: skip
     return Question(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def test_weights_of_one_byte_leave_embedding_and_head_in_two() -> None:
+    """Llama 3.1 8B: 6,979,321,856 weights in linears of 1,376,256 outputs; 1,050,939,392 others."""
+    assert LLAMA_8B.weight_bytes("bf16") == 2 * 8_030_261_248
+    for kind in ("fp8", "int8"):
+        assert LLAMA_8B.weight_bytes(kind) == 6_979_321_856 + 4 * 1_376_256 + 2 * 1_050_939_392
+    wide, narrow = (answer(LLAMA_8B, question(weight_dtype=kind)) for kind in ("bf16", "fp8"))
+    assert narrow.pool_bytes - wide.pool_bytes == 6_979_321_856 - 4 * 1_376_256
 
 
 @pytest.mark.parametrize(

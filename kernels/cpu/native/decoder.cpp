@@ -12,7 +12,7 @@ template <class T> struct Step {
     T *at(void *buffer) const { return static_cast<T *>(buffer); }
 
     void adapted(const T *x, const Adapted &a, T *y) const {
-        linear(x, a.linear, y, batch.tokens, team);
+        linear(x, a.linear, y, batch.tokens, team, to.codes);
         team.wait();
         if (a.table.concerns(segments)) add_lora(y, x, a.linear.out, a.linear.in, a.table, segments, team);
     }

@@ -22,9 +22,10 @@ struct Branch {
 };
 
 // residual: float32 [tokens, hidden]; x, delta: [tokens, hidden]; wide: [tokens, widest first.out]; q: float32 [tokens,
-// q_heads * dim]; narrow: [tokens, widest second.in]. Those without a type are in that of the weights.
+// q_heads * dim]; narrow: [tokens, widest second.in]. Those without a type are in that of the activations.
 struct Buffers {
     float *residual, *q;
     void *x, *wide, *narrow, *delta;
+    uint8_t *codes;  // see linear.h
     int64_t hidden;
 };

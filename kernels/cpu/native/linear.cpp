@@ -7,7 +7,7 @@
 // and the next block is fetched meanwhile.
 //
 // Weights that are not packed (float32, and those that come with an adapter) are read row by row.
-#include "linear.h"
+#include "coded.h"
 
 #include <algorithm>
 
@@ -154,19 +154,24 @@ void packed(const bf16 *x, const Linear &l, bf16 *y, int64_t tokens, const Team 
 
 }  // namespace
 
-void linear(const bf16 *x, const Linear &l, bf16 *y, int64_t tokens, const Team &team) {
-    (l.is_packed ? packed : plain<bf16>)(x, l, y, tokens, team);
+void linear(const bf16 *x, const Linear &l, bf16 *y, int64_t tokens, const Team &team, uint8_t *codes) {
+    if (l.form != CODED) return (l.form == PACKED ? packed : plain<bf16>)(x, l, y, tokens, team);
+    code_rows(x, l.in, codes, tokens, team);
+    team.wait();
+    coded(codes, l, y, tokens, team);
 }
 
-void linear(const float *x, const Linear &l, float *y, int64_t tokens, const Team &team) { plain(x, l, y, tokens, team); }
+void linear(const float *x, const Linear &l, float *y, int64_t tokens, const Team &team, uint8_t *) {
+    plain(x, l, y, tokens, team);
+}
 
-// x: [tokens, in], w: [out, in] or packed, b: [out] or null, y: [tokens, out], of one type.
-extern "C" void veneer_linear(const void *x, const void *w, const void *b, void *y, int64_t tokens, int64_t in,
-                              int64_t out, int is_packed, int is_bf16, int threads) {
-    const Linear l{w, b, in, out, is_packed};
+// x: [tokens, in], w: [out, in] or in another form, b: [out] or null, y: [tokens, out], of one type.
+extern "C" void veneer_linear(const void *x, const void *w, const void *b, void *y, uint8_t *codes, int64_t tokens,
+                              int64_t in, int64_t out, int form, int is_bf16, int threads) {
+    const Linear l{w, b, in, out, form};
     with_team(threads, [&](const Team &team) {
-        if (is_bf16) return linear(static_cast<const bf16 *>(x), l, static_cast<bf16 *>(y), tokens, team);
-        linear(static_cast<const float *>(x), l, static_cast<float *>(y), tokens, team);
+        if (is_bf16) return linear(static_cast<const bf16 *>(x), l, static_cast<bf16 *>(y), tokens, team, codes);
+        linear(static_cast<const float *>(x), l, static_cast<float *>(y), tokens, team, codes);
     });
 }
 
