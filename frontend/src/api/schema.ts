@@ -409,6 +409,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/adapters/{adapter_id}/limits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
+        get: operations["adapter_limits_get"];
+        /** @description What all calls of this tenant to the adapter may use: its own, or one that is shared with it. */
+        put: operations["adapter_limits_set"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/adapters/{adapter_id}/pin": {
         parameters: {
             query?: never;
@@ -960,7 +978,7 @@ export interface paths {
         };
         /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         get: operations["key_limits_get"];
-        /** @description A key's limits hold beside the tenant's: the tighter one decides. */
+        /** @description A key's limits hold beside those of its account: the tighter one decides. */
         put: operations["key_limits_set"];
         post?: never;
         delete?: never;
@@ -1000,6 +1018,26 @@ export interface paths {
          *     it takes the right to issue one like it.
          */
         post: operations["keys_rotate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/limits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description The account's own limits first, then those of members, keys and adapters that have any. Members other than
+         *     oneself are shown to those who may see them.
+         */
+        get: operations["limits_list"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1057,6 +1095,24 @@ export interface paths {
         head?: never;
         /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
         patch: operations["members_change"];
+        trace?: never;
+    };
+    "/api/v1/members/{member_id}/limits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description tagged_by: whose GET tells the tag; default: its own. used: members of its answer that change with use. */
+        get: operations["member_limits_get"];
+        /** @description What all keys together may use that the member has issued, the playground's too. */
+        put: operations["member_limits_set"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/members/leave": {
@@ -3282,8 +3338,40 @@ export interface components {
             itl_ms: components["schemas"]["SpreadShape"] | null;
         };
         /**
+         * @description * `tenant` - tenant
+         *     * `member` - member
+         *     * `key` - key
+         *     * `adapter` - adapter
+         * @enum {string}
+         */
+        LevelEnum: "tenant" | "member" | "key" | "adapter";
+        LevelList: {
+            data: components["schemas"]["LevelShape"][];
+        };
+        /**
+         * @description Limits of one level, and what is used of them. id: as in the address that sets them; null where there is none,
+         *     as for a member who has left. label: a name for people.
+         */
+        LevelShape: {
+            requests_per_minute: number | null;
+            tokens_per_minute: number | null;
+            tokens_per_day: number | null;
+            tokens_per_month: number | null;
+            concurrency: number | null;
+            monthly_budget: string | null;
+            total_budget: string | null;
+            soft_budget: string | null;
+            spent: string;
+            held: string;
+            level: components["schemas"]["LevelEnum"];
+            id: string | null;
+            label: string;
+            uses: components["schemas"]["UseShape"][];
+        };
+        /**
          * @description What is left out stays as it is; null takes a limit away. Days and months are UTC. Budgets are dollars: per
-         *     calendar month, or in all. There is one of the two at a time.
+         *     calendar month, or in all. There is one of the two at a time. soft_budget: dollars of the same period, from which on
+         *     an alert is raised and requests still pass.
          */
         LimitsInputRequest: {
             requests_per_minute?: number | null;
@@ -3291,20 +3379,26 @@ export interface components {
             tokens_per_minute?: number | null;
             /** Format: int64 */
             tokens_per_day?: number | null;
+            /** Format: int64 */
+            tokens_per_month?: number | null;
             concurrency?: number | null;
             /** Format: decimal */
             monthly_budget?: string | null;
             /** Format: decimal */
             total_budget?: string | null;
+            /** Format: decimal */
+            soft_budget?: string | null;
         };
         /** @description spent and held: dollars in the budget's period; held is reserved by requests that run now. */
         LimitsShape: {
             requests_per_minute: number | null;
             tokens_per_minute: number | null;
             tokens_per_day: number | null;
+            tokens_per_month: number | null;
             concurrency: number | null;
             monthly_budget: string | null;
             total_budget: string | null;
+            soft_budget: string | null;
             spent: string;
             held: string;
         };
@@ -4292,11 +4386,15 @@ export interface components {
             tokens_per_minute?: number | null;
             /** Format: int64 */
             tokens_per_day?: number | null;
+            /** Format: int64 */
+            tokens_per_month?: number | null;
             concurrency?: number | null;
             /** Format: decimal */
             monthly_budget?: string | null;
             /** Format: decimal */
             total_budget?: string | null;
+            /** Format: decimal */
+            soft_budget?: string | null;
             /** Format: decimal */
             postpaid_limit?: string | null;
             /** Format: decimal */
@@ -4307,9 +4405,11 @@ export interface components {
             requests_per_minute: number | null;
             tokens_per_minute: number | null;
             tokens_per_day: number | null;
+            tokens_per_month: number | null;
             concurrency: number | null;
             monthly_budget: string | null;
             total_budget: string | null;
+            soft_budget: string | null;
             spent: string;
             held: string;
             postpaid_limit: string | null;
@@ -4391,6 +4491,13 @@ export interface components {
             text: string;
             base_text: string;
         };
+        /**
+         * @description * `requests` - requests
+         *     * `tokens` - tokens
+         *     * `dollars` - dollars
+         * @enum {string}
+         */
+        UnitEnum: "requests" | "tokens" | "dollars";
         /** @description [from, to); days and hours are those of tz. The total is the sum of the groups. */
         UsageShape: {
             /** Format: date-time */
@@ -4401,6 +4508,34 @@ export interface components {
             data: components["schemas"]["GroupShape"][];
             total: components["schemas"]["NumbersShape"];
         };
+        /**
+         * @description How much of one limit is used. Amounts are exact decimals in strings. used: without what is reserved by requests
+         *     that run now. resets_in: seconds until all of it is there again; null: that has no date. binds: of all limits that
+         *     hold, this one has the smallest share left.
+         */
+        UseShape: {
+            kind: components["schemas"]["UseShapeKindEnum"];
+            unit: components["schemas"]["UnitEnum"];
+            limit: string;
+            used: string;
+            reserved: string;
+            left: string;
+            resets_in: number | null;
+            binds: boolean;
+        };
+        /**
+         * @description * `requests_per_minute` - requests_per_minute
+         *     * `tokens_per_minute` - tokens_per_minute
+         *     * `tokens_per_day` - tokens_per_day
+         *     * `tokens_per_month` - tokens_per_month
+         *     * `concurrency` - concurrency
+         *     * `monthly_budget` - monthly_budget
+         *     * `total_budget` - total_budget
+         *     * `soft_budget` - soft_budget
+         *     * `postpaid_limit` - postpaid_limit
+         * @enum {string}
+         */
+        UseShapeKindEnum: "requests_per_minute" | "tokens_per_minute" | "tokens_per_day" | "tokens_per_month" | "concurrency" | "monthly_budget" | "total_budget" | "soft_budget" | "postpaid_limit";
         /** @description What of a file is durably stored. */
         VersionFileShape: {
             received_bytes: number;
@@ -5871,6 +6006,89 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    adapter_limits_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                adapter_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LimitsShape"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    adapter_limits_set: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
+            path: {
+                adapter_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["LimitsInputRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LimitsShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            412: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -7463,6 +7681,25 @@ export interface operations {
             };
         };
     };
+    limits_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LevelList"];
+                };
+            };
+        };
+    };
     markups_list: {
         parameters: {
             query?: never;
@@ -7643,6 +7880,89 @@ export interface operations {
                 };
             };
             409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    member_limits_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    /** @description for `If-Match` */
+                    ETag?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LimitsShape"];
+                };
+            };
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    member_limits_set: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description an `ETag`: change it only if it is still as it was when that was given */
+                "If-Match"?: string;
+            };
+            path: {
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["LimitsInputRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LimitsShape"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

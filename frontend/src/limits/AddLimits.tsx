@@ -4,11 +4,10 @@ import { IconPlus } from "@tabler/icons-react";
 import { useState } from "react";
 import { useAdapters } from "../adapters/queries";
 import type { Level } from "../api/types";
-import { useKeys } from "../keys/queries";
 import { useMembers } from "../members/queries";
 import { NO_LIMITS } from "./form";
 import { LimitsModal } from "./LimitsModal";
-import type { Settled, Whose } from "./queries";
+import { type Settled, useAllKeys, type Whose } from "./queries";
 
 interface Props {
   levels: Level[];
@@ -67,7 +66,7 @@ function Members({ onChoose }: Choose) {
 }
 
 function Keys({ onChoose }: Choose) {
-  const keys = useKeys();
+  const keys = useAllKeys();
   const live = keys.data?.filter(({ revoked_at }) => !revoked_at);
   const named = live?.map(({ id, name, prefix }) => ({ value: id, label: `${name} (${prefix})` }));
   return <Subjects level="key" named={named} failed={keys.isError} onChoose={onChoose} />;

@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { Api } from "../api/client";
 import { bodyOf } from "../api/client";
+import { allRows } from "../api/pages";
 import { useTenant } from "../session/context";
 import type { LimitChanges } from "./form";
 
@@ -22,6 +23,15 @@ export function useLevels() {
     queryKey: [tenantId, "limits"],
     queryFn: async () => (await bodyOf(api.GET("/api/v1/limits"))).data,
     refetchInterval: REFRESH_MS,
+  });
+}
+
+/** Without pages: of all keys one is chosen. */
+export function useAllKeys() {
+  const { api, tenantId } = useTenant();
+  return useQuery({
+    queryKey: [tenantId, "keys", "all"],
+    queryFn: () => allRows((query) => bodyOf(api.GET("/api/v1/keys", { params: { query } }))),
   });
 }
 
