@@ -13,6 +13,7 @@ import { useForm } from "@mantine/form";
 import { messageOf } from "../api/errors";
 import type { JoiningRole, SingleSignOn } from "../api/types";
 import { Section } from "../security/Section";
+import { useTenant } from "../session/context";
 import { CopyText } from "../shared/CopyText";
 import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
 import { useRemoveProvider, useSetProvider } from "./queries";
@@ -35,9 +36,24 @@ export function ProviderSection({ found }: { found: SingleSignOn }) {
         </Text>
         <CopyText value={found.redirect_uri} label="Copy the redirect address" />
       </Stack>
+      {found.provider && <WayIn />}
       {/* A form begins with what is stored: stored anew, it begins anew. */}
       <ProviderForm key={JSON.stringify(found.provider)} found={found} />
     </Section>
+  );
+}
+
+function WayIn() {
+  const { membership } = useTenant();
+  if (!membership) return null;
+  return (
+    <Stack gap={4}>
+      <Text size="sm">Your people come in here:</Text>
+      <CopyText
+        value={`${location.origin}/?tenant=${membership.tenant.slug}`}
+        label="Copy the address to come in"
+      />
+    </Stack>
   );
 }
 
