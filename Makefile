@@ -1,7 +1,7 @@
 # Every target sets up what it needs; a set-up that is up to date costs well under a second.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up demo test soak check bench bench-setup lock clean
+.PHONY: help setup up demo test soak check bench bench-setup client lock clean
 
 # The newest of these that is at least 3.11; python3 first, because that is the one people expect.
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -54,6 +54,10 @@ bench:  ## Veneer and its peers on the same work, then speculation; under 20 min
 bench-setup:  ## build those peers, each in an environment of its own
 	$(SETUP)
 	$(RUN) -m benchmarks.peers_setup $(PEERS)
+
+client:  ## renew the types of client/ after the management API has changed
+	$(SETUP) --dev
+	$(RUN) -m setup.client_models
 
 lock:  ## renew requirements/*.txt from pyproject.toml
 	$(SETUP) --dev

@@ -1,0 +1,3 @@
+from veneer_client.command import veneer
+
+veneer(prog_name="veneer")
