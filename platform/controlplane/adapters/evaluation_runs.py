@@ -144,13 +144,16 @@ def begin_try(case: Case) -> None:
 
 
 def record_answer(run: Run, case: Case, side: Side, answer: Answer) -> None:
-    """Nothing where the evaluation has ended. The tally counts a prompt once both sides have answered."""
+    """Nothing where the evaluation has ended, or a worker that was faster has brought this answer. The tally counts a
+    prompt once both sides have answered."""
     with tenant_scope(ALL_TENANTS), transaction.atomic():
         running = Evaluation.objects.select_for_update().filter(id=run.evaluation_id, state=EvaluationState.RUNNING)
         evaluation = running.first()
         if evaluation is None:
             return
-        EvaluationCase.objects.filter(id=case.id).update(**{f"{side}_answer": asdict(answer)}, tries=0)
+        lacking = EvaluationCase.objects.filter(id=case.id, **{f"{side}_answer__isnull": True})
+        if not lacking.update(**{f"{side}_answer": asdict(answer)}, tries=0):
+            return
         found = EvaluationCase.objects.get(id=case.id)
         if found.candidate_answer and found.baseline_answer:
             _count(evaluation.tally, found.candidate_answer, found.baseline_answer)

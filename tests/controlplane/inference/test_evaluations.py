@@ -173,6 +173,21 @@ def test_a_second_worker_leaves_it_alone(engine: FakeEngine, scene: Scene) -> No
     assert (len(engine.of(wire.Generate)), scene.now.state) == (6, "done")
 
 
+def test_a_worker_that_lost_its_lease_counts_nothing_twice(
+    engine: FakeEngine, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It stood still for longer than its lease, and another one went on meanwhile."""
+
+    def meanwhile() -> None:
+        scene.free_lease()
+        with tenant_scope(ALL_TENANTS):
+            run_evaluation(scene.id)
+
+    during(monkeypatch, meanwhile)
+    run_evaluation(scene.id)
+    assert (scene.now.state, scene.now.tally["done"]) == ("done", 3)
+
+
 def test_a_long_one_lets_others_have_their_turn(
     engine: FakeEngine, scene: Scene, sent: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,8 +11,17 @@ import httpx
 import openai
 import pytest
 from django.test import override_settings
+from django.utils import timezone
 
+from controlplane.adapters.evaluations import start_evaluation
+from controlplane.adapters.models import Adapter, AdapterVersion
+from controlplane.adapters.prompt_sets import create_prompt_set
+from controlplane.adapters.states import State
+from controlplane.celery import app
+from controlplane.inference.tasks import run_evaluation
+from engine.adapters.format import folder_digest
 from engine.models.demo_model import prepare
+from tenants.scope import ALL_TENANTS, tenant_scope
 from tests.controlplane.inference.conftest import Caller, holds_of, new_caller, running, usage_of, wait_for
 
 pytestmark = pytest.mark.stack
@@ -170,3 +179,32 @@ def test_a_deadline_ends_it_and_what_was_generated_is_billed(address: str, calle
     assert (response.status_code, response.json()["error"]["code"]) == (408, "deadline_exceeded")
     [event], [hold] = usage_of(caller), holds_of(caller)
     assert (event.finish_reason, hold.settled_amount) == ("error:deadline_exceeded", event.amount)
+
+
+def test_an_evaluation_shows_what_an_adapter_changes(
+    address: str, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controlplane.inference.tasks.PATIENCE_SECONDS", 60)
+    monkeypatch.setattr(app, "send_task", lambda *_args, **_more: None)
+    folder = ROOT / "examples" / "adapters" / "pirate"
+    with tenant_scope(ALL_TENANTS):
+        adapter = Adapter.objects.create(tenant=caller.tenant, name="pirate", base_model=MODEL)
+        AdapterVersion.objects.create(
+            tenant=caller.tenant, adapter=adapter, number=1, size_bytes=1, state=State.READY, rank=8,
+            digest=folder_digest(folder), uri=folder.as_uri(), ready_at=timezone.now(),
+        )  # fmt: skip
+    names = {"tenant": caller.tenant, "actor": "x", "user": None, "adapter_id": adapter.id}
+    prompts = create_prompt_set(**names, name="smoke", prompts=[{"messages": HELLO}, {"prompt": "2 + 2 ="}])
+    evaluation = start_evaluation(
+        **names, key_id=caller.key_id, set_id=prompts.id, candidate=1, baseline=None, max_tokens=12
+    )
+    run_evaluation(evaluation.id)
+    with tenant_scope(ALL_TENANTS):
+        evaluation.refresh_from_db()
+        cases = list(evaluation.cases.order_by("number"))
+    assert (evaluation.state, evaluation.failure, evaluation.tally["done"]) == ("done", None, 2)
+    first = cases[0]
+    assert first.candidate_answer["text"] != first.baseline_answer["text"]
+    answers = [answer for case in cases for answer in (case.candidate_answer, case.baseline_answer)]
+    assert [answer["prompt_tokens"] for answer in answers] == [event.prompt_tokens for event in usage_of(caller)]
+    assert {hold.state for hold in holds_of(caller)} == {"settled"}
