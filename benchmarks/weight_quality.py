@@ -1,4 +1,5 @@
 """What linears of one byte cost in quality: int8 and e4m3, weights and activations, against bf16 on the same text.
+"int8, CPU" is what the CPU's kernels do: weights in one byte, activations in two.
 
 `OMP_WAIT_POLICY=passive python -m benchmarks.weight_quality MODEL_FOLDER [--tokens 20480] [--context 1024]`
 
@@ -28,16 +29,19 @@ from engine.models.runner import Runner
 from engine.models.weights import Checkpoint
 from engine.protocol import Sampling
 from engine.scheduling.sequence import Batch, Run, Sequence
+from kernels.cpu.ops import cpu_ops
 from kernels.torch_ops import TorchOps
 
-KINDS: tuple[WeightType, ...] = get_args(WeightType)
+ON_CPU = "int8, CPU"
+KINDS = (*get_args(WeightType), ON_CPU)
 PAGE = 16
 HEADER = "| weights | bytes of linears | perplexity | to bf16 | ± | KL to bf16 | greedy agreement |"
 
 
-def runner_of(model: Path, weights: WeightType, context: int) -> Runner:
+def runner_of(model: Path, kind: str, context: int) -> Runner:
     plan = read_plan(model)
-    info, ops = plan.info(model.name), TorchOps()
+    weights: WeightType = "int8" if kind == ON_CPU else next(each for each in get_args(WeightType) if each == kind)
+    info, ops = plan.info(model.name), cpu_ops(torch.get_num_threads()) if kind == ON_CPU else TorchOps()
     bank = LoraBank(info, 1, 1, torch.bfloat16, "cpu")
     with Checkpoint(model) as checkpoint:
         decoder = Decoder(plan, checkpoint, bank, ops, weights)
@@ -52,7 +56,7 @@ def log_probs(runner: Runner, ids: list[int]) -> Tensor:
     return runner.run(Batch((Run(sequence, 0, count, rows=count),))).logits.log_softmax(-1)
 
 
-def measure(model: Path, tokens: int, context: int) -> dict[WeightType, Score]:
+def measure(model: Path, tokens: int, context: int) -> dict[str, Score]:
     runners = {kind: runner_of(model, kind, context) for kind in KINDS}
     scores = {kind: Score() for kind in KINDS}
     for ids in windows(model, tokens, context):
@@ -63,7 +67,7 @@ def measure(model: Path, tokens: int, context: int) -> dict[WeightType, Score]:
     return scores
 
 
-def report(model: Path, scores: dict[WeightType, Score]) -> dict[str, dict[str, float]]:
+def report(model: Path, scores: dict[str, Score]) -> dict[str, dict[str, float]]:
     layers, result = read_plan(model).layers, {}
     sizes = [(sum(out for _, out in each.modules), each.inside) for layer in layers for each in layer.linears]
     print(f"{HEADER}\n{'|---' * HEADER.count(' | ')}|---|")

@@ -77,8 +77,8 @@ class Coded:
 
     def part(self, first: int, count: int) -> Tensor:
         """Rows [first, first + count), copied."""
-        pieces = torch.arange(first, first + count).split(10 * BLOCK)
-        return torch.cat([self.rows(piece) for piece in pieces])
+        end, size = first + count, 10 * BLOCK
+        return torch.cat([self.rows(torch.arange(at, min(at + size, end))) for at in range(first, end, size)])
 
 
 Weight = Tensor | Packed | Quantised | Coded
@@ -110,5 +110,5 @@ def coded_bytes(out: int, inside: int) -> int:
 
 
 def coded_row(inside: int) -> int:
-    """Bytes of a row of activations in codes, with its scale."""
-    return -(-inside // GROUP) * GROUP + 4
+    """Bytes of a row of activations as integers of two bytes, with its scale."""
+    return -(-inside // GROUP) * GROUP * 2 + 4

@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks.gpu.device import Device
 from benchmarks.gpu.report import Line
 from benchmarks.gpu.whole import PAGE, Machine
+from engine.adapters.host_cache import Weights
 from engine.adapters.pool import AdapterPool
 from engine.config import EngineConfig
 from engine.core import Engine
@@ -76,5 +77,5 @@ def _engine(runner: Runner, home: Path, streams: int, *, overlaps: bool) -> Engi
     return Engine(config, limits, runner, Letters(), adapters, Journal(home), device=device)
 
 
-def _no_adapter(adapter: AdapterRef) -> dict[tuple[int, str], object]:
+def _no_adapter(adapter: AdapterRef) -> Weights:
     raise AssertionError(f"nobody asks for {adapter.version}")

@@ -153,7 +153,8 @@ def coded_steps(device: Device) -> Iterator[Line]:
         machine.load(2 if small else 8)
         context, sizes, tokens = (20, (2,), 6) if small else (1024, (1, 32, 128), 8192)
         for runs in sizes:
-            for name, slots in (("base", [None] * runs), ("8 adapters", [i % machine.bank.slots for i in range(runs)])):
+            adapted: list[int | None] = [i % machine.bank.slots for i in range(runs)]
+            for name, slots in (("base", [None for _ in adapted]), ("8 adapters", adapted)):
                 took = machine.seconds([context] * runs, [1] * runs, slots)
                 bound = _decode_bound(machine, runs, context)
                 yield _rate(f"decode, {kind} weights, {name}, {runs} sequences", runs, took, bound)

@@ -22,6 +22,7 @@ from kernels.torch_ops import TorchOps
 
 logger = logging.getLogger(__name__)
 
+MOST_INPUTS = (1 << 31) // (255 * 127)  # to a linear of one byte a weight
 _POINTER, _SIZE, _INT, _FLOAT = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int, ctypes.c_float
 SIGNATURES = {
     "veneer_linear": [*[_POINTER] * 5, *[_SIZE] * 3, _INT, _INT, _INT],
@@ -63,6 +64,7 @@ class CpuOps:
         """Raises ValueError where the kernels do not multiply such codes."""
         if kind != "int8":
             raise ValueError(f"weights are {kind}, which a CPU does not multiply: use --weights int8, or bf16")
+        assert weight.shape[1] <= MOST_INPUTS, "sums of bytes may not fit 32 bits"
         memory = self._arena.take(coded_bytes(*weight.shape))
         return Coded.of(quantise(weight, kind), memory)
 

@@ -1,10 +1,11 @@
-// y = x W^T + b where W is one byte a weight, with a gain for each output, and each row of x is rounded to bytes by a
-// scale of its own (kernels/reference.py: coded_linear). Sums of bytes are exact in 32 bits, so that a row's result is
-// the same, bit for bit, in any company, on any number of threads and with any instruction set.
+// y = x W^T + b where W is one byte a weight, with a gain for each output. Each row of x is rounded to integers of two
+// bytes by a scale of its own, which loses no more than bf16 itself does; upper and lower bytes are multiplied apart.
+// Sums of bytes are exact in 32 bits, so that a row's result is the same, bit for bit, in any company, on any number of
+// threads.
 //
 // Weights lie in blocks of BLOCK outputs (kernels/packed.py: Coded): groups of four inputs follow each other, each with
 // the BLOCK outputs side by side; behind them the block's gains and the sums of each output's codes. The instruction that
-// multiplies bytes wants those of x unsigned: 128 is added to each code, and 128 times the sum taken away again.
+// multiplies bytes wants those of x unsigned: 32768 is added to each integer, and as often the sum taken away again.
 #include "coded.h"
 
 #include <algorithm>
@@ -13,9 +14,9 @@ namespace {
 
 constexpr int COLUMNS = BLOCK / LANES;
 constexpr int64_t STRETCH = 16;  // groups between two decisions about fetching ahead
-constexpr float LARGEST = 127.0f, PUSH = 12582912.0f;  // 1.5 * 2^23 pushes a fraction out of the mantissa
+constexpr float LARGEST = 32767.0f, PUSH = 12582912.0f;  // 1.5 * 2^23 pushes a fraction out of the mantissa
 #ifdef __AVX512VNNI__
-constexpr int ROWS = 8;
+constexpr int ROWS = 4;
 #else
 constexpr int ROWS = 2;
 #endif
@@ -36,8 +37,8 @@ INLINE i32x16 add_group(i32x16 sum, uint32_t x, i32x16 w) {
 #endif
 }
 
-// One row: its scale in the last four bytes, zeros (a code of 128) where the last group is not full.
-void code_row(const bf16 *x, int64_t in, uint8_t *codes, int64_t padded) {
+// One row: its scale in the last four bytes; what fills the last group is multiplied with zeros.
+void code_row(const bf16 *x, int64_t in, uint8_t *codes) {
     f32x16 most = all(0.0f), nothing = all(0.0f);
     for (int64_t i = 0; i < in; i += LANES) {
         const f32x16 value = load(x + i, int(in - i)), size = value < 0.0f ? -value : value;
@@ -49,13 +50,14 @@ void code_row(const bf16 *x, int64_t in, uint8_t *codes, int64_t padded) {
         const int count = int(std::min<int64_t>(LANES, in - i));
         f32x16 scaled = size > 0.0f ? load(x + i, count) / size : all(0.0f);
         scaled = scaled > LARGEST ? all(LARGEST) : scaled < -LARGEST ? all(-LARGEST) : scaled;
-        const i32x16 whole = __builtin_convertvector((scaled + PUSH) - PUSH, i32x16) + 128;
-        uint8_t bytes[LANES];
-        for (int lane = 0; lane < LANES; lane++) bytes[lane] = uint8_t(whole[lane]);
-        std::memcpy(codes + i, bytes, size_t(count));
+        const i32x16 whole = __builtin_convertvector((scaled + PUSH) - PUSH, i32x16) + 32768;
+        for (int lane = 0; lane < (count + 3) / 4 * 4; lane++) {
+            uint8_t *group = codes + (i + lane) / 4 * 8 + lane % 4;
+            group[0] = uint8_t(whole[lane]);
+            group[4] = uint8_t(whole[lane] >> 8);
+        }
     }
-    std::memset(codes + in, 128, size_t(padded - in));
-    std::memcpy(codes + padded, &size, sizeof size);
+    std::memcpy(codes + (in + 3) / 4 * 8, &size, sizeof size);
 }
 
 struct Ahead {
@@ -66,7 +68,7 @@ struct Ahead {
 template <int T> void tile_of(const uint8_t *x, const Linear &l, int64_t block, Ahead ahead, bf16 *y) {
     const int64_t groups = (l.in + 3) / 4, row = coded_row(l.in);
     const int8_t *w = static_cast<const int8_t *>(l.w) + block * coded_block(l.in);
-    i32x16 acc[T][COLUMNS] = {};
+    i32x16 low[T][COLUMNS] = {}, high[T][COLUMNS] = {};
     int turn = ahead.turn;
     for (int64_t first = 0; first < groups; first += STRETCH) {
         const int64_t end = std::min(first + STRETCH, groups);
@@ -79,9 +81,10 @@ template <int T> void tile_of(const uint8_t *x, const Linear &l, int64_t block, 
             i32x16 wide[COLUMNS];
             for (int c = 0; c < COLUMNS; c++) wide[c] = load_group(w + (i * BLOCK + c * LANES) * 4);
             for (int t = 0; t < T; t++) {
-                uint32_t group;
-                std::memcpy(&group, x + t * row + 4 * i, sizeof group);
-                for (int c = 0; c < COLUMNS; c++) acc[t][c] = add_group(acc[t][c], group, wide[c]);
+                uint32_t group[2];
+                std::memcpy(group, x + t * row + 8 * i, sizeof group);
+                for (int c = 0; c < COLUMNS; c++) low[t][c] = add_group(low[t][c], group[0], wide[c]);
+                for (int c = 0; c < COLUMNS; c++) high[t][c] = add_group(high[t][c], group[1], wide[c]);
             }
         }
     }
@@ -89,7 +92,7 @@ template <int T> void tile_of(const uint8_t *x, const Linear &l, int64_t block, 
     const bf16 *b = static_cast<const bf16 *>(l.b);
     for (int t = 0; t < T; t++) {
         float size;
-        std::memcpy(&size, x + t * row + 4 * groups, sizeof size);
+        std::memcpy(&size, x + t * row + 8 * groups, sizeof size);
         for (int c = 0; c < COLUMNS; c++) {
             const int64_t at = block * BLOCK + c * LANES;
             const int count = int(l.out - at);
@@ -98,7 +101,8 @@ template <int T> void tile_of(const uint8_t *x, const Linear &l, int64_t block, 
             i32x16 sum;
             std::memcpy(&gain, tail + c * sizeof gain, sizeof gain);
             std::memcpy(&sum, tail + 4 * BLOCK + c * sizeof sum, sizeof sum);
-            const f32x16 value = __builtin_convertvector(acc[t][c] - 128 * sum, f32x16) * size * gain;
+            const f32x16 upper = __builtin_convertvector(high[t][c] - 128 * sum, f32x16);
+            const f32x16 value = (upper * 256.0f + __builtin_convertvector(low[t][c], f32x16)) * size * gain;
             store(y + t * l.out + at, b ? value + load(b + at, count) : value, count);
         }
     }
@@ -118,10 +122,6 @@ void block_of(const uint8_t *x, const Linear &l, int64_t block, const int8_t *ne
 #ifdef __AVX512VNNI__
             case 3: tile_of<3>(from, l, block, ahead, to); break;
             case 4: tile_of<4>(from, l, block, ahead, to); break;
-            case 5: tile_of<5>(from, l, block, ahead, to); break;
-            case 6: tile_of<6>(from, l, block, ahead, to); break;
-            case 7: tile_of<7>(from, l, block, ahead, to); break;
-            case 8: tile_of<8>(from, l, block, ahead, to); break;
 #endif
         }
     }
@@ -130,7 +130,7 @@ void block_of(const uint8_t *x, const Linear &l, int64_t block, const int8_t *ne
 }  // namespace
 
 void code_rows(const bf16 *x, int64_t in, uint8_t *codes, int64_t tokens, const Team &team) {
-    team.split(tokens, [&](int64_t t) { code_row(x + t * in, in, codes + t * coded_row(in), (in + 3) / 4 * 4); });
+    team.split(tokens, [&](int64_t t) { code_row(x + t * in, in, codes + t * coded_row(in)); });
 }
 
 void coded(const uint8_t *codes, const Linear &l, bf16 *y, int64_t tokens, const Team &team) {
