@@ -153,8 +153,8 @@ async def _give_back(door: Door, order: Order, run: Run, error: ApiError) -> Non
 
 async def _settle(door: Door, order: Order, outcome: _Outcome, started_at: datetime) -> None:
     """Before the client learns the end, so that its next call sees the balance that this one left."""
-    times = {"started_at": started_at, "first_at": outcome.first_at, "finished_at": datetime.now(UTC)}
-    ended = Ended(order.request_id, outcome.usage, outcome.finish_reason, **times)
+    reason, first_at = outcome.finish_reason, outcome.first_at
+    ended = Ended(order.request_id, outcome.usage, reason, started_at, datetime.now(UTC), first_at=first_at)
     await _settle_surely(door, order, ended)
     log.info("request ended", extra={"tenant": order.principal.tenant_id, **ended.fact(order.account)})
 
