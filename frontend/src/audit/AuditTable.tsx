@@ -13,7 +13,10 @@ interface Props {
 export function AuditTable({ rows, tenantName }: Props) {
   const whose = tenantName ? ["Tenant"] : [];
   return (
-    <DataTable columns={["When", ...whose, "Who", "Did what", "To what", "With"]} minWidth={820}>
+    <DataTable
+      columns={["When", ...whose, "Who", "Did what", "To what", "With"]}
+      minWidth={tenantName ? 1100 : 820}
+    >
       {rows.map((row) => (
         <Table.Tr key={row.id}>
           <Table.Td style={{ whiteSpace: "nowrap" }}>

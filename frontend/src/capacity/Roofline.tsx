@@ -4,6 +4,7 @@ import { Card, Text, Title } from "@mantine/core";
 import type { ModelSize } from "../api/types";
 import { formatCount, formatShort } from "../shared/numbers";
 import { answer, type Question, roof } from "./arithmetic";
+import { formatFlops } from "./flops";
 import type { Measured } from "./measured";
 
 interface Props {
@@ -18,6 +19,7 @@ const MEASURED = "This engine, measured";
 
 /** Tokens of a step against the arithmetic reached: both axes are logarithmic. */
 export default function Roofline({ size, question, measured }: Props) {
+  const rows = rowsOf(size, question, measured);
   return (
     <Card withBorder component="section" aria-label="Roofline">
       <Title order={2}>Roofline</Title>
@@ -26,7 +28,7 @@ export default function Roofline({ size, question, measured }: Props) {
       </Text>
       <LineChart
         h={300}
-        data={rowsOf(size, question, measured)}
+        data={rows}
         dataKey="tokens"
         series={[
           { name: BOUND, color: "indigo.5" },
@@ -36,7 +38,7 @@ export default function Roofline({ size, question, measured }: Props) {
         withLegend
         gridAxis="xy"
         tickLine="none"
-        valueFormatter={(value) => `${formatShort(value)}FLOP/s`}
+        valueFormatter={formatFlops}
         xAxisLabel="Tokens in a step"
         xAxisProps={{
           type: "number",
@@ -45,7 +47,7 @@ export default function Roofline({ size, question, measured }: Props) {
           ticks: TICKS,
           tickFormatter: formatCount,
         }}
-        yAxisProps={{ type: "number", scale: "log", domain: ["auto", "auto"], width: 90 }}
+        yAxisProps={{ type: "number", scale: "log", domain: decades(rows), width: 95 }}
         tooltipProps={{
           labelFormatter: (tokens) => `${formatShort(Number(tokens))} tokens in a step`,
         }}
@@ -64,13 +66,26 @@ function words(measured: Measured | null): string {
   const bound = "Left of the bend reading the weights bounds a step, right of it arithmetic does.";
   if (!measured)
     return `${bound} The running engine is shown once it serves this model and has worked.`;
-  return `${bound} The engine on ${measured.device}: ${formatShort(measured.tokensPerStep)} tokens a step over ${formatCount(measured.steps)} steps, ${formatShort(measured.flops)}FLOP/s.`;
+  return `${bound} The engine on ${measured.device}: ${formatShort(measured.tokensPerStep)} tokens a step over ${formatCount(measured.steps)} steps, ${formatFlops(measured.flops)}.`;
+}
+
+type Row = { tokens: number; [name: string]: number };
+
+/** From the decade below the lowest point to the one above the highest, so that none lies on the edge. */
+function decades(rows: Row[]): [number, number] {
+  const values = rows.flatMap((row) =>
+    [row[BOUND], row[MEASURED]].filter((value) => value !== undefined),
+  );
+  return [
+    10 ** Math.floor(Math.log10(Math.min(...values)) - 0.2),
+    10 ** Math.ceil(Math.log10(Math.max(...values)) + 0.2),
+  ];
 }
 
 function rowsOf(size: ModelSize, question: Question, measured: Measured | null) {
   const { ridgeTokens } = answer(size, question);
   const corners = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, ridgeTokens];
-  const rows: { tokens: number; [name: string]: number }[] = corners
+  const rows: Row[] = corners
     .filter((tokens) => tokens >= 1 && tokens <= 8192)
     .map((tokens) => ({ tokens, [BOUND]: roof(size, question, tokens) }));
   if (measured) rows.push({ tokens: measured.tokensPerStep, [MEASURED]: measured.flops });

@@ -2,6 +2,7 @@
 import { expect, it } from "vitest";
 import { aFleet } from "../test/fleet";
 import { parameters } from "./arithmetic";
+import { formatFlops } from "./flops";
 import { measuredPoint } from "./measured";
 import worked from "./worked.json";
 
@@ -18,6 +19,14 @@ it("is the mean step, and the operations while one ran", () => {
     device: "cpu",
   });
   expect(measuredPoint(size, { ...replica, totals: null })).toBeNull();
+});
+
+it("names operations a second as engineers do", () => {
+  expect([989e12, 6.93e9, 0.5].map(formatFlops)).toEqual([
+    "989 TFLOP/s",
+    "6.93 GFLOP/s",
+    "0.5 FLOP/s",
+  ]);
 });
 
 it("is nowhere before the first step", () => {

@@ -46,10 +46,12 @@ export function ratesBetween(before: Look, after: Look): Rates | null {
 
 export const WINDOW_SECONDS = 5;
 
-/** As of the last few seconds. */
+const LEAST_SECONDS = 0.9;
+
+/** As of the last few seconds; null while too little has been seen. */
 export function newestRates(looks: Look[]): Rates | null {
   const newest = looks.at(-1);
   if (!newest) return null;
   const from = looks.find(({ at }) => at >= newest.at - WINDOW_SECONDS - 0.5);
-  return from ? ratesBetween(from, newest) : null;
+  return from && newest.at - from.at >= LEAST_SECONDS ? ratesBetween(from, newest) : null;
 }

@@ -3,6 +3,7 @@ import { expect, it } from "vitest";
 import { fakeServer } from "../test/fakeServer";
 import { renderPage } from "../test/renderPage";
 import { Component as JobsPage } from "./JobsPage";
+import { everyWords } from "./TaskTable";
 
 const task = (name: string, fields = {}) => ({
   name,
@@ -73,4 +74,13 @@ it("shows what the server says where the record is away", async () => {
   });
   renderPage(<JobsPage />);
   expect(await screen.findByText("Valkey is away.")).toBeDefined();
+});
+
+it("says how often as people do", () => {
+  expect([2, 60, 300, 3600].map(everyWords)).toEqual([
+    "every 2 s",
+    "every minute",
+    "every 5 min",
+    "every hour",
+  ]);
 });

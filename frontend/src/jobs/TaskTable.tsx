@@ -35,14 +35,24 @@ export function TaskTable({ tasks }: { tasks: Task[] }) {
   );
 }
 
+const SPANS = [
+  { seconds: 3600, one: "every hour", many: "h" },
+  { seconds: 60, one: "every minute", many: "min" },
+];
+
+export function everyWords(seconds: number): string {
+  const span = SPANS.find((each) => seconds >= each.seconds && seconds % each.seconds === 0);
+  if (!span) return `every ${formatSeconds(String(seconds))}`;
+  const count = seconds / span.seconds;
+  return count === 1 ? span.one : `every ${count} ${span.many}`;
+}
+
 function TaskRow({ task }: { task: Task }) {
   return (
-    <Table.Tr>
+    <Table.Tr style={{ whiteSpace: "nowrap" }}>
       <Table.Td fw={600}>{task.name}</Table.Td>
       <Table.Td>
-        {task.every_seconds === null
-          ? "when asked for"
-          : `every ${formatSeconds(String(task.every_seconds))}`}
+        {task.every_seconds === null ? "when asked for" : everyWords(task.every_seconds)}
       </Table.Td>
       <Table.Td>
         {task.at ? (

@@ -49,7 +49,7 @@ function Tasks({ jobs }: { jobs: Jobs }) {
 function Queues({ jobs }: { jobs: Jobs }) {
   return (
     <Card withBorder component="section" aria-label="At work">
-      <SimpleGrid cols={{ base: 2, sm: 4 }}>
+      <SimpleGrid cols={{ base: 2, sm: 3, lg: 5 }}>
         <Figure label="Running" note="now">
           {formatCount(jobs.running.length)}
         </Figure>

@@ -7,7 +7,7 @@ import { formatSeconds } from "../shared/numbers";
 export function MarginFigures({ total, device }: Pick<Margin, "total" | "device">) {
   return (
     <Card withBorder component="section" aria-label="In all">
-      <SimpleGrid cols={{ base: 2, sm: 3, lg: 5 }}>
+      <SimpleGrid cols={{ base: 2, lg: 4 }}>
         <Figure
           label="Revenue"
           note={total.revenue_per_1m && `${formatMoney(total.revenue_per_1m)} per 1M tokens`}
@@ -16,7 +16,7 @@ export function MarginFigures({ total, device }: Pick<Margin, "total" | "device"
         </Figure>
         <Figure
           label="Cost of the work"
-          note={total.cost_per_1m && `${formatMoney(total.cost_per_1m)} per 1M tokens`}
+          note={`prefill ${formatMoney(total.prefill_cost)}, decode ${formatMoney(total.decode_cost)}${total.cost_per_1m ? `; ${formatMoney(total.cost_per_1m)} per 1M tokens` : ""}`}
         >
           {formatMoney(total.cost)}
         </Figure>
@@ -27,12 +27,6 @@ export function MarginFigures({ total, device }: Pick<Margin, "total" | "device"
           }
         >
           {formatMoney(total.margin)}
-        </Figure>
-        <Figure
-          label="Prefill and decode"
-          note={`${formatMoney(total.prefill_cost)} and ${formatMoney(total.decode_cost)}`}
-        >
-          {`${formatSeconds(total.prefill_seconds)} + ${formatSeconds(total.decode_seconds)}`}
         </Figure>
         <Figure
           label="Idle"

@@ -15,7 +15,6 @@ const FIGURES = [
   "Prefill",
   "Decode",
   "Margin",
-  "Of revenue",
   "Cache saved",
 ].map((label) => ({ label, right: true }));
 const WITH_TENANT: Grouping[] = ["adapter", "key"];
@@ -29,7 +28,7 @@ export function MarginTable({ margin, grouping }: { margin: Margin; grouping: Gr
       <Title order={2} p="md">{`By ${name.toLowerCase()}`}</Title>
       <DataTable
         columns={columns}
-        minWidth={1040}
+        minWidth={960}
         bare
         dense
         foot={<Row label="Total" money={margin.total} tenant={hasTenant ? "" : null} />}
@@ -63,9 +62,9 @@ function Row({ label, money, tenant }: { label: string; money: Money; tenant: st
       <Cost cost={money.decode_cost} seconds={money.decode_seconds} />
       <Table.Td ta="right" c={isLoss ? "error" : undefined} fw={600}>
         {formatMoney(money.margin)}
-      </Table.Td>
-      <Table.Td ta="right">
-        {money.margin_percent === null ? "–" : `${money.margin_percent} %`}
+        <Text size="xs" c="dimmed">
+          {money.margin_percent === null ? "no revenue" : `${money.margin_percent} %`}
+        </Text>
       </Table.Td>
       <Table.Td ta="right">{formatMoney(money.cache_savings)}</Table.Td>
     </Table.Tr>

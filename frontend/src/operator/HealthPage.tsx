@@ -4,7 +4,7 @@ import type { Health } from "../api/types";
 import { DataTable } from "../shared/DataTable";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
-import { formatShort } from "../shared/numbers";
+import { formatCount } from "../shared/numbers";
 import { PageHeader } from "../shared/PageHeader";
 import { useHealth } from "./platform";
 
@@ -58,7 +58,7 @@ function PartTable({ parts }: { parts: Part[] }) {
             </Badge>
           </Table.Td>
           <Table.Td>{part.detail}</Table.Td>
-          <Table.Td ta="right">{`${formatShort(part.milliseconds)} ms`}</Table.Td>
+          <Table.Td ta="right">{`${formatCount(Math.round(part.milliseconds))} ms`}</Table.Td>
         </Table.Tr>
       ))}
     </DataTable>

@@ -32,6 +32,10 @@ export function alertWords(kind: string, data: Record<string, unknown>): string 
   switch (kind) {
     case "budget.threshold":
       return `${data.name} has used ${data.percent} % of its budget: ${money(data.spent)} of ${money(data.budget)}.`;
+    case "adapter.ready":
+      return `${data.name} passed its checks and may be called.`;
+    case "adapter.rejected":
+      return `${data.name} was refused: its report says why.`;
     case "spend.unusual":
       return `${data.name} has spent ${money(data.spent)} today, where ${money(data.usual)} is usual.`;
     case "key.expiring":
