@@ -18,6 +18,7 @@ PAGES = {
     "/webhooks": "Webhooks",
     "/members": "Members",
     "/audit": "Audit",
+    "/settings": "Settings",
     "/security": "Security",
 }
 OPERATOR_PAGES = {"/tenants": "Tenants", "/people": "People", "/discrepancies": "Discrepancies"}
