@@ -11,8 +11,7 @@ from django.conf import settings
 from controlplane.adapters.queries import ResolvedAdapter, resolve_model
 from controlplane.billing.services import PinnedPrice, price_for
 from controlplane.errors import Forbidden, InvalidRequest, NotFound
-from controlplane.inference.asking import serving_engine
-from controlplane.inference.engine_faults import EngineGone, EngineRefusal, engine_gone, error_of
+from controlplane.inference.asking import ask, serving_engine
 from controlplane.inference.fields import wrong
 from controlplane.inference.resources import Door
 from controlplane.inference.sampling import sequences_of
@@ -66,13 +65,8 @@ async def take_orders(
     Raises ApiError: 404 unknown model, 400 prompt or room, 503 engine away or no price."""
     plan = choose_model(principal, wanted.model, wanted.user, is_batch=is_batch)
     chosen = await run_lean(door.pool, plan, tenant=principal.tenant_id)
-    try:
-        engine = await serving_engine(door)
-        prepared = [await door.engine.prepare(prompt) for prompt in wanted.prompts]
-    except EngineRefusal as refusal:
-        raise error_of(refusal.error, wanted.names) from None
-    except EngineGone:
-        raise engine_gone() from None
+    engine = await serving_engine(door)
+    prepared = [await ask(door, prompt, Prepared, wanted.names) for prompt in wanted.prompts]
     account, ref = _account(principal, chosen, is_batch), _ref(chosen.adapter)
     return [
         Order(
@@ -111,9 +105,9 @@ def _ref(adapter: ResolvedAdapter | None) -> AdapterRef | None:
 def check_allowed(principal: Principal, model: str) -> None:
     """Before anything is looked up, so that what a key may not use is not told from what does not exist."""
     if not principal.may_use(model):
-        shown = model if len(model) <= 100 else f"{model[:100]}..."
         raise Forbidden(
-            f"This key may not use the model `{shown}`: name one of its allowed models (GET /v1/models), or add it.",
+            f"This key may not use the model `{_cut(model)}`: "
+            "name one of its allowed models (GET /v1/models), or add it.",
             param="model",
             code="model_not_allowed",
         )
@@ -146,9 +140,13 @@ def choose_model(
 
 
 def model_not_found(model: str) -> NotFound:
-    shown = model if len(model) <= 100 else f"{model[:100]}..."
-    text = f"The model `{shown}` does not exist or is not yours. GET /v1/models lists the models of this key."
+    text = f"The model `{_cut(model)}` does not exist or is not yours. GET /v1/models lists the models of this key."
     return NotFound(text, param="model", code="model_not_found")
+
+
+def _cut(model: str) -> str:
+    """An error must not be a mirror for megabytes."""
+    return model if len(model) <= 100 else f"{model[:100]}..."
 
 
 def room_for(prompt: int, wanted: Wanted, engine: Description) -> int:

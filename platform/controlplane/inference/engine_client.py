@@ -91,10 +91,6 @@ class EngineClient:
             await asyncio.sleep(0.05)
         return self.description
 
-    async def prepare(self, prompt: wire.Prepare) -> wire.Prepared:
-        """The prompt as the model reads it. Raises EngineRefusal when it cannot be one."""
-        return await self.ask(prompt, wire.Prepared)
-
     async def ask(self, call: Call, wanted: type[Answer]) -> Answer:
         """One call and its answer; the call gets an id of ours. Raises EngineRefusal with the engine's own word."""
         answer = await self._call(msgspec.structs.replace(call, call_id=f"call-{next(self._ids)}"))

@@ -7,7 +7,7 @@ import pytest
 from controlplane.inference.engine_client import EngineClient
 from controlplane.inference.engine_faults import EngineGone, EngineRefusal
 from controlplane.inference.engine_stream import EngineStream
-from engine.protocol import Abort, Describe, EngineError, Generate, Ping, Prepare, Sampling, TokenEvent
+from engine.protocol import Abort, Describe, EngineError, Generate, Ping, Prepare, Prepared, Sampling, TokenEvent
 from tests.controlplane.fake_engine import FakeEngine, Script
 
 
@@ -46,11 +46,11 @@ async def events_of(client: EngineClient, asked: Generate) -> list[TokenEvent]:
 async def test_describes_and_prepares(client: EngineClient, engine: FakeEngine) -> None:
     known = await client.known()
     assert (known.base_model, known.context_len) == (engine.base_model, engine.context_len)
-    assert (await client.prepare(Prepare("", text="abc"))).token_ids == (97, 98, 99)
+    assert (await client.ask(Prepare("", text="abc"), Prepared)).token_ids == (97, 98, 99)
     assert client.is_up
     engine.prepare_error = EngineError("", "invalid_prompt", "no", "messages")
     with pytest.raises(EngineRefusal) as caught:
-        await client.prepare(Prepare("", text=""))
+        await client.ask(Prepare("", text=""), Prepared)
     assert caught.value.error.code == "invalid_prompt"
     client.check_integrity()
 
@@ -75,7 +75,7 @@ async def test_killed_engine_fails_everything_but_keeps_what_arrived(client: Eng
         with pytest.raises(EngineGone):
             await asyncio.wait_for(stream.next(), 10)
     with pytest.raises(EngineGone):
-        await client.prepare(Prepare("", text="x"))
+        await client.ask(Prepare("", text="x"), Prepared)
     assert not client.is_up
     client.check_integrity()
 
