@@ -23,8 +23,8 @@ urlpatterns = [
     path("api/v1/", include("controlplane.adapters.urls")),
     path("api/v1/", include("controlplane.quotas.urls")),
     path("api/v1/", include("controlplane.billing.urls")),
-    path("api/v1/adapters/<slug:adapter_id>/traffic", TrafficApi.as_view()),  # of adapters and billing
     path("api/v1/", include("controlplane.batches.urls")),
+    path("api/v1/adapters/<slug:adapter_id>/traffic", TrafficApi.as_view()),  # of adapters and billing
     # Of several apps at once, which know nothing of each other.
     path("api/v1/balance", BalanceApi.as_view()),
     path("api/v1/limits", LimitsApi.as_view()),

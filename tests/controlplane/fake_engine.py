@@ -90,9 +90,9 @@ class FakeEngine:
     is_mute: bool = False
     slots: int = 4
     pinned: list[str] = field(default_factory=list)
+    tiers: dict[str, wire.Tier] = field(default_factory=dict)
     is_draining: bool = False
     waiting: dict[str, int] = field(default_factory=dict)  # by tenant, as `Stats` tells it
-    tiers: dict[str, wire.Tier] = field(default_factory=dict)
     adapter_shift: float = 0.0  # by how much an adapter changes every log-probability
     _jobs: dict[str, _Job] = field(default_factory=dict)
     _stop: threading.Event = field(default_factory=threading.Event)
