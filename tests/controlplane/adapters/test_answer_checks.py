@@ -22,7 +22,7 @@ def test_a_text_is_contained_to_the_letter() -> None:
 
 def test_an_answer_is_json_that_follows_the_schema_or_not() -> None:
     texts = ['{"name": "Pearl"}', ' {"name": "Pearl", "guns": 32}\n', '{"name": 1}', '{"name": "x", "guns": -1}',
-             '{"name": "x", "sails": 1}', "Pearl", "", '```json\n{"name": "x"}\n```', '{"name": "x"} and more']  # fmt: skip
+             '{"name": "x", "sails": 1}', "Pearl", "", '```json\n{"name": "x"}\n```', '{"name": "x"} more']  # fmt: skip
     assert follow_schema(SHIP, texts) == [True, True] + [False] * 7
     assert follow_schema(None, texts) == [None] * len(texts)
 
