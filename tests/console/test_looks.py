@@ -21,7 +21,21 @@ PAGES = {
     "/settings": "Settings",
     "/security": "Security",
 }
-OPERATOR_PAGES = {"/tenants": "Tenants", "/people": "People", "/discrepancies": "Discrepancies"}
+OPERATOR_PAGES = {
+    "/fleet": "Fleet",
+    "/health": "Health",
+    "/alerts": "Alerts",
+    "/jobs": "Jobs",
+    "/jobs?show=adapters": "Jobs",
+    "/jobs?show=batches": "Jobs",
+    "/people": "People",
+    "/margin": "Margin",
+    "/discrepancies": "Discrepancies",
+    "/models": "Base models",
+    "/capacity": "Capacity",
+    "/audit-all": "Audit of all",
+    "/tenants": "Tenants",
+}
 
 
 def serious_faults(page: Page) -> list[str]:
@@ -56,13 +70,20 @@ def test_every_page_is_accessible_and_fits(browser: Browser, site: Site, scheme:
     page.context.close()
 
 
-def test_dialogues_and_the_operators_pages_are_accessible(browser: Browser, site: Site) -> None:
-    page = new_page(browser, site)
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
+def test_every_page_of_operators_is_accessible_and_fits(browser: Browser, site: Site, scheme: str, width: int) -> None:
+    page = new_page(browser, site, scheme=scheme, width=width)
     sign_in(page, site.operator, "/")
-    for path, name in reversed(OPERATOR_PAGES.items()):
+    for path, name in OPERATOR_PAGES.items():
         page.goto(path)
         expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
         look_at(page)
+    page.context.close()
+
+
+def test_the_operators_dialogues_are_accessible(browser: Browser, site: Site) -> None:
+    page = new_page(browser, site)
+    sign_in(page, site.operator, "/tenants")
     for button in ("New tenant", "Set a price", "Limits of Acme", "Give credit to Acme"):
         page.get_by_role("button", name=button).click()
         expect(page.get_by_role("dialog")).to_be_visible()
