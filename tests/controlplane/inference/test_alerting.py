@@ -114,6 +114,8 @@ def test_members_and_adapters_have_budgets_too(acme: Customer) -> None:
     assert find_alerts() == 2
     named = {alert.data["name"]: alert.data["percent"] for alert in everything(Alert).all()}
     assert named == {"the member dev@acme.example": 50, "the adapter pirate": 50}
+
+
 def test_a_name_that_was_rolled_back_and_a_grant_that_ended(acme: Customer) -> None:
     """Told from the audit log: each deed once, a second of the same kind again, and old ones never."""
     globex = customer_named("globex")
