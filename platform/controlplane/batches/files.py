@@ -49,6 +49,7 @@ def display_name(name: str) -> str:
 def keep_upload(principal: Principal, name: str, content: IO[bytes], size: int, kept: timedelta) -> File:
     """The bytes first, so that a row never promises what is not there. Raises TooLarge over the tenant's share."""
     _check_room(principal.tenant_id, size)
+    now = timezone.now()
     file = File(
         id=new_file_id(),
         tenant_id=principal.tenant_id,
@@ -56,7 +57,8 @@ def keep_upload(principal: Principal, name: str, content: IO[bytes], size: int, 
         purpose=Purpose.BATCH,
         filename=display_name(name),
         size=size,
-        expires_at=timezone.now() + kept,
+        created_at=now,
+        expires_at=now + kept,
     )
     put_file(file.tenant_id, file.id, content)
     file.save(force_insert=True)

@@ -141,6 +141,7 @@ def _check_open(principal: Principal) -> None:
 
 
 def _new(principal: Principal, asked: Asked, look: Look) -> Batch:
+    now = timezone.now()
     return Batch(
         tenant_id=principal.tenant_id,
         key_id=principal.key_id,
@@ -149,7 +150,8 @@ def _new(principal: Principal, asked: Asked, look: Look) -> Batch:
         metadata=asked.metadata,
         input_file_id=asked.input_file_id,
         output_kept_seconds=int(asked.output_kept.total_seconds()),
-        expires_at=timezone.now() + COMPLETES_IN,
+        created_at=now,
+        expires_at=now + COMPLETES_IN,
         total=look.total,
     )
 

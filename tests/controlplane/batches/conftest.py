@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,13 @@ from openai.types import Batch as BatchObject
 
 from controlplane.batches.models import Batch, BatchLine
 from controlplane.batches.work import work
+from controlplane.billing.prices import Rates, set_price
+from controlplane.inference.books import check_records
+from controlplane.inference.engine_sync import EngineCalls
+from controlplane.inference.ingest import ingest_journal
+from controlplane.quotas.models import Level, Quota
 from tenants.scope import ALL_TENANTS, tenant_scope
-from tests.controlplane.inference.conftest import BASE, caller, client, http, served, stack
+from tests.controlplane.inference.conftest import BASE, Caller, Served, caller, client, http, served, stack
 
 __all__ = ["caller", "client", "http", "served", "stack"]
 CHAT = "/v1/chat/completions"
@@ -74,3 +80,28 @@ def row_of(batch_id: str) -> Batch:
 def lines_of(batch_id: str) -> list[BatchLine]:
     with tenant_scope(ALL_TENANTS):
         return list(BatchLine.objects.filter(batch_id=batch_id).order_by("number"))
+
+
+def set_discount(caller: Caller, percent: int, **rates: str) -> None:
+    dollars = {"input": "1.5", "cached_input": "0.5", "output": "6"} | rates
+    found = Rates(**{name: Decimal(value) for name, value in dollars.items()}, batch_discount=percent)
+    set_price(base_model=BASE, rates=found, actor="test", tenant=caller.tenant)
+
+
+def quota_of(caller: Caller) -> Quota:
+    with tenant_scope(ALL_TENANTS):
+        return Quota.objects.get(tenant=caller.tenant, level=Level.TENANT)
+
+
+def assert_balanced(stack: Served) -> None:
+    """With everything in the journal read."""
+    with EngineCalls(stack.engine.url) as engine:
+        ingest_journal(engine)
+    broken = [finding for finding in check_records(0).findings if finding.broken]
+    assert broken == []
+
+
+@pytest.fixture
+def new_journal(stack: Served) -> None:
+    """The books of a test are compared with what the engine did in it."""
+    stack.engine.journal.clear()

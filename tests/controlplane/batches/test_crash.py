@@ -27,13 +27,21 @@ from controlplane.inference.ingest import ingest_journal
 from controlplane.quotas.services import expire_holds
 from engine.protocol import Generate
 from tenants.scope import ALL_TENANTS, tenant_scope
-from tests.controlplane.batches.conftest import chat, create, lines_of, records, row_of, work_off
-from tests.controlplane.batches.test_batches import assert_balanced, new_journal, quota_of
+from tests.controlplane.batches.conftest import (
+    assert_balanced,
+    chat,
+    create,
+    lines_of,
+    quota_of,
+    records,
+    row_of,
+    work_off,
+)
 from tests.controlplane.fake_engine import Script
 from tests.controlplane.inference.conftest import Caller, Served, usage_of, wait_for
 from tests.controlplane.money import ROOT, database_url
 
-__all__ = ["new_journal"]
+pytestmark = pytest.mark.usefixtures("new_journal")
 WORKER = """
 import asyncio, django
 django.setup()
