@@ -206,7 +206,8 @@ class FakeEngine:
             "generated_tokens": float(generated), "batch_sequences": float(len(done)), "preemptions": 0.0,
         }  # fmt: skip
         return wire.Stats(
-            call_id, {"running": running, "waiting": dict(self.waiting)}, {"free": 10 - used, "cached": 0, "used": used},
+            call_id, {"running": running, "waiting": dict(self.waiting)},
+            {"free": 10 - used, "cached": 0, "used": used},
             {"slot": len(self.pinned), "host": 0, "in_use": 0},
             {"ended": ended, "refused": {}}, totals,
         )  # fmt: skip
