@@ -49,6 +49,13 @@ class Client:
     def put(self, path: str, body: JSON) -> JSON:
         return self._send_json("PUT", path, body)
 
+    def delete(self, path: str) -> JSON:
+        return self._send("DELETE", path, None, {})
+
+    def get_bytes(self, path: str) -> bytes:
+        """What is no JSON: a file."""
+        return self._raw("GET", path, None, {})
+
     def put_bytes(self, path: str, body: bytes) -> JSON:
         return self._send("PUT", path, body, {"Content-Type": "application/octet-stream"})
 
@@ -56,13 +63,17 @@ class Client:
         return self._send(method, path, json.dumps(body).encode(), {"Content-Type": "application/json"})
 
     def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> JSON:
+        return _parse(self._raw(method, path, body, headers))
+
+    def _raw(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> bytes:
         token = next((c.value for c in self._cookies if c.name == "csrftoken"), None)
         csrf = {"X-CSRFToken": token} if token else {}
         url = f"{self._base_url}{path}"
         request = urllib.request.Request(url, body, {**self._headers, **csrf, **headers}, method=method)  # noqa: S310  # ours
         try:
             with self._opener.open(request, timeout=SECONDS) as answer:
-                return _parse(answer.read())
+                content: bytes = answer.read()
+                return content
         except urllib.error.HTTPError as answer:
             with answer:
                 body_found = _parse(answer.read())

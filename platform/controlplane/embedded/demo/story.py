@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from controlplane.embedded.client import Client
-from controlplane.embedded.demo import books, browser, limits, people, report, uploads
+from controlplane.embedded.demo import books, browser, limits, money, people, releases, report, uploads
 from controlplane.embedded.demo.kills import killing
 from controlplane.embedded.demo.load import Answer, Ask, Door, check_behaviours, check_same, mixed_load
 from controlplane.embedded.demo.people import Member
@@ -35,6 +35,7 @@ class Story:
         self._set_up()
         self._first_round()
         self._limits()
+        self._releases()
         with step("stack is up again in exact mode (fp32 weights and KV)"):
             self.stack.stop()
             self.stack.start(exact=True)
@@ -101,6 +102,24 @@ class Story:
             revoked = limits.client_of(self.stack.door_url, key["key"])
             limits.expect_revoked_within_a_second(session, key["id"], revoked, self.base_model)
 
+    def _releases(self) -> None:
+        acme, globex = self.members
+        name, session = acme.plan.adapters[0], acme.session(self.stack)
+        client = limits.client_of(self.stack.door_url, self.keys[acme.slug])
+        with step(f"a canary: half of the users of {name} get a second version, and stay with it"):
+            candidate = acme.plan.adapters[1]
+            sides = releases.expect_canary(session, client, name=name, candidate=candidate, base_model=self.base_model)
+            show(f"    {sides}")
+        with step("one call rolls it back"):
+            releases.expect_rollback(session, client, name=name)
+        with step(f"{globex.slug} calls {acme.slug}/{name} while it is shared, and not before or after"):
+            stranger = limits.client_of(self.stack.door_url, self.keys[globex.slug])
+            releases.expect_grant(session, stranger, name=name, owner_slug=acme.slug, to=globex.slug)
+        with step("a key is rotated: its old text works for a grace, then no more (401)"):
+            key = people.issue_key(session, "to be rotated")
+            old = limits.client_of(self.stack.door_url, key["key"])
+            releases.expect_rotation(session, key, old, self.base_model)
+
     def _second_round(self) -> None:
         asks = self._asks()
         door = Door(self.stack.door_url, self.keys, retry=False)
@@ -117,11 +136,16 @@ class Story:
             operator = people.operator_session(self.stack)
             for member in self.members:
                 show(f"    {member.slug}: {books.close_period(operator, member.id)}")
+        with step("an invoice for each, whose lines add up, as PDF too"):
+            for member in self.members:
+                show(f"    {member.slug}: {money.expect_invoice(member.session(self.stack))}")
         with step("check_books: every invariant holds"):
             show(books.check_books(self.stack).rstrip())
         with step("the engine's journal equals the usage events one to one"):
             events = books.check_journal(self.stack)
             show(f"    {events} lines on both sides")
+        with step("what was earned, and what the device's time cost"):
+            money.show_margin(operator)
         groups = []
         for member in self.members:
             groups += report.usage_groups(member, member.session(self.stack))
