@@ -8,6 +8,14 @@ BEYOND_ITS_OWN: Final = Beyond(
     # Prices for all, and the platform's side of a tenant's bookings. Whoever books first opens the platform's account.
     shared=frozenset({"billing_price", "billing_ledgeraccount"}),
     added=frozenset({"billing_ledgeraccount"}),
-    operators=frozenset({"billing_enginerecord", "billing_enginequarter", "billing_rollupmark", "billing_takenback", "billing_providernotice"}),
+    operators=frozenset(
+        {
+            "billing_enginerecord",
+            "billing_enginequarter",
+            "billing_rollupmark",
+            "billing_takenback",
+            "billing_providernotice",
+        }
+    ),
     append_only=frozenset({"tenants_auditrow"}),
 )

@@ -85,7 +85,7 @@ BATCH_LINES_PER_TENANT = env_int("VENEER_BATCH_LINES_PER_TENANT", 4)
 AUTH_CACHE_SECONDS = 0.8  # a revoked key is refused within a second, everywhere
 # What an hour of this device costs the operator, in dollars: turns device-seconds into cost.
 DEVICE_COST_PER_HOUR = _setting("VENEER_DEVICE_COST_PER_HOUR", "0.40")
-# What the owner of a shared adapter may ask on top, in dollars per million tokens, and the percentage the operator keeps.
+# What the owner of a shared adapter may ask on top, in dollars per million tokens, and the operator's percentage of it.
 MAX_MARKUP = env_str("VENEER_MAX_MARKUP", "10")
 MARKUP_SHARE_PERCENT = env_int("VENEER_MARKUP_SHARE_PERCENT", 20)
 # A billing period closes by itself this long after its end: what ran at midnight has come into the books by then.

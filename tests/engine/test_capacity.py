@@ -21,8 +21,8 @@ MIXTRAL = Shape(
 
 def question(**changes: object) -> Question:
     fields: dict[str, object] = {
-        "memory": 80 * 10**9, "weight_dtype": "bf16", "kv_dtype": "bf16", "context": 4096, "slots": 0, "rank": 16, "reserve": 0.0,
-        "page_size": 16, "flops": 989e12, "bandwidth": 3.35e12,
+        "memory": 80 * 10**9, "weight_dtype": "bf16", "kv_dtype": "bf16", "context": 4096, "slots": 0, "rank": 16,
+        "reserve": 0.0, "page_size": 16, "flops": 989e12, "bandwidth": 3.35e12,
     }  # fmt: skip
     return Question(**{**fields, **changes})  # type: ignore[arg-type]
 

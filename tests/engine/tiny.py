@@ -96,11 +96,10 @@ class Answer:
 
 
 class TinyEngine:
-    """slots, exact: of the engine. overlaps: a step begins before the one before is read. Requests of one `ask` run together."""
+    """slots, exact: of the engine. overlaps: a step begins before the one before is read. Requests of one `ask` run
+    together."""
 
-    def __init__(
-        self, model: Path, home: Path, *, slots: int = 2, exact: bool = True, overlaps: bool = False
-    ) -> None:
+    def __init__(self, model: Path, home: Path, *, slots: int = 2, exact: bool = True, overlaps: bool = False) -> None:
         config = EngineConfig(
             model=model,
             home=home,

@@ -223,8 +223,8 @@ def toy_engine(
     grammars = toy_grammars()
     device = ToyDevice(model, overlaps) if overlaps else None
     engine = Engine(
-        config, limits, model, ToyTexts(), adapters, journal, constraints=grammars.constraint, device=device, spans=spans,
-        clock=clock,
+        config, limits, model, ToyTexts(), adapters, journal, constraints=grammars.constraint, device=device,
+        spans=spans, clock=clock,
     )  # fmt: skip
     if device is not None:
         device.pool = engine._scheduler._pool

@@ -20,7 +20,13 @@ NOBODYS = {
     "tenants_signinattempts", "tenants_totp", "tenants_user",
 }  # fmt: skip
 # A tenant sees no row of it at all.
-OPERATORS = {"billing_enginerecord", "billing_enginequarter", "billing_providernotice", "billing_takenback", "billing_rollupmark"}
+OPERATORS = {
+    "billing_enginerecord",
+    "billing_enginequarter",
+    "billing_providernotice",
+    "billing_takenback",
+    "billing_rollupmark",
+}
 
 
 @pytest.fixture

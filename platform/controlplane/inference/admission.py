@@ -59,8 +59,8 @@ def base_model() -> str:
 async def take_orders(
     door: Door, principal: Principal, wanted: Wanted, request_id: str, *, is_batch: bool = False
 ) -> list[Order]:
-    """One order per prompt: the first has the request's own id, the others `<id>-1`, `<id>-2`, ... is_batch: at the price
-    of batches.
+    """One order per prompt: the first has the request's own id, the others `<id>-1`, `<id>-2`, ...
+    is_batch: at the price of batches.
 
     Raises ApiError: 404 unknown model, 400 prompt or room, 503 engine away or no price."""
     plan = choose_model(principal, wanted.model, wanted.user, is_batch=is_batch)
@@ -119,9 +119,7 @@ def pick_of(model: str, who: str) -> float:
     return int.from_bytes(hashlib.sha256(f"{model}\0{who}".encode()).digest()[:6], "big") / 2**48
 
 
-def choose_model(
-    principal: Principal, model: str, user: str | None = None, *, is_batch: bool = False
-) -> Plan[Chosen]:
+def choose_model(principal: Principal, model: str, user: str | None = None, *, is_batch: bool = False) -> Plan[Chosen]:
     """The model by the name the caller used, and its price. Foreign and missing names are one 404.
 
     user: who of the caller's users asks; a split is by them, else by the key."""
@@ -133,9 +131,7 @@ def choose_model(
     found = yield from resolve_model(tenant_id=tenant_id, model=model, pick=pick_of(model, user or principal.key_id))
     if found is None or found.base_model != base:
         raise model_not_found(model)
-    price = yield from price_for(
-        tenant_id=tenant_id, base_model=base, adapter_id=found.adapter_id, is_batch=is_batch
-    )
+    price = yield from price_for(tenant_id=tenant_id, base_model=base, adapter_id=found.adapter_id, is_batch=is_batch)
     return Chosen(found.name, found, price)
 
 

@@ -116,7 +116,7 @@ class LeanHandler(ASGIHandler):
 
 
 async def _body_limit(scope: Scope) -> int:
-    """Bytes. Only whoever has a key may upload a file; what another sends is read as far as any request, and refused."""
+    """Bytes. Only whoever has a key may upload a file; what others send is read as far as any request, and refused."""
     limit: int = settings.MAX_BODY_BYTES
     door = scope.get("veneer.door")
     if (scope["method"], scope["path"]) != ("POST", FILES) or not isinstance(door, Door):
