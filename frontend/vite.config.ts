@@ -13,6 +13,8 @@ export default defineConfig({
     rolldownOptions: {
       output: {
         codeSplitting: {
+          // Else what the charts share with every page goes with them, and every page loads the charts.
+          includeDependenciesRecursively: false,
           groups: [
             {
               name: "charts",
