@@ -13,6 +13,7 @@ PAGES = {
     "/adapters": "Adapters",
     "/keys": "API keys",
     "/usage": "Usage",
+    "/batches": "Batches",
     "/playground": "Playground",
     "/billing": "Billing",
     "/webhooks": "Webhooks",

@@ -102,6 +102,8 @@ it("knows what an event makes stale", () => {
   expect(staleResources("adapter.state")).toEqual(["adapters"]);
   expect(staleResources("usage.recorded")).toEqual(["usage", "timeseries", "balance"]);
   expect(staleResources("key.changed")).toEqual(["keys"]);
+  expect(staleResources("batch.changed")).toEqual(["batches"]);
+  expect(staleResources("evaluation.changed")).toEqual(["evaluations"]);
   expect(staleResources("something.new")).toEqual([]);
 });
 

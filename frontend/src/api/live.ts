@@ -5,9 +5,19 @@ import type { Fleet } from "./types";
 export type LiveEvent =
   | { event: "fleet.frame"; data: Fleet }
   | { event: "adapter.state"; data: { adapter_id: string; version_id: string; state: string } }
-  | { event: "usage.recorded" | "key.changed"; data: Record<string, unknown> };
+  | {
+      event: "usage.recorded" | "key.changed" | "batch.changed" | "evaluation.changed";
+      data: Record<string, unknown>;
+    };
 
-const EVENTS = ["fleet.frame", "adapter.state", "usage.recorded", "key.changed"];
+const EVENTS = [
+  "fleet.frame",
+  "adapter.state",
+  "usage.recorded",
+  "key.changed",
+  "batch.changed",
+  "evaluation.changed",
+];
 
 /** A socket that is kept open. */
 export interface Socket {
@@ -27,6 +37,8 @@ export function staleResources(event: string): string[] {
   if (event.startsWith("adapter.")) return ["adapters"];
   if (event.startsWith("usage.")) return ["usage", "timeseries", "balance"];
   if (event.startsWith("key.")) return ["keys"];
+  if (event.startsWith("batch.")) return ["batches"];
+  if (event.startsWith("evaluation.")) return ["evaluations"];
   return [];
 }
 

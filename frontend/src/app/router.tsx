@@ -31,6 +31,7 @@ export const router = createBrowserRouter([
         children: [
           page("home", "usage:read", () => import("../home/HomePage")),
           page("adapters", "adapters:read", () => import("../adapters/AdaptersPage")),
+          page("batches", "usage:read", () => import("../batches/BatchesPage")),
           page("keys", "keys", () => import("../keys/KeysPage")),
           page("usage", "usage:read", () => import("../usage/UsagePage")),
           page("limits", "usage:read", () => import("../limits/LimitsPage")),

@@ -1,28 +1,19 @@
-import { Badge, Code, Group, Progress, Select, Stack, Table, Text } from "@mantine/core";
+import { Code, Group, Stack, Table } from "@mantine/core";
 import { IconStack3 } from "@tabler/icons-react";
 import type { OperatorBatch } from "../api/types";
+import { BatchLines } from "../batches/BatchLines";
+import { StatusBadge } from "../batches/StatusBadge";
+import { StatusSelect } from "../batches/StatusSelect";
+import { statusOf } from "../batches/statuses";
 import { DataTable } from "../shared/DataTable";
 import { ListStates } from "../shared/ListStates";
 import { LoadMore } from "../shared/LoadMore";
-import { formatCount } from "../shared/numbers";
 import { SearchField } from "../shared/SearchField";
 import { formatDateTime } from "../shared/time";
 import { useUrlState } from "../shared/useUrlState";
 import { useBatches } from "./queries";
 
-type Status = OperatorBatch["status"];
-
 const NAMES = ["status", "search"] as const;
-const STATUSES: Record<Status, { label: string; color: string }> = {
-  validating: { label: "being read", color: "blue" },
-  in_progress: { label: "in progress", color: "veneer" },
-  finalizing: { label: "finishing", color: "blue" },
-  completed: { label: "completed", color: "gray" },
-  failed: { label: "failed", color: "red" },
-  expired: { label: "expired", color: "orange" },
-  cancelling: { label: "being cancelled", color: "orange" },
-  cancelled: { label: "cancelled", color: "gray" },
-};
 const COLUMNS = ["Batch", "Tenant", "Endpoint", "Status", "Lines", "Created", "Ends by"];
 const NOTHING = {
   icon: IconStack3,
@@ -32,20 +23,12 @@ const NOTHING = {
 
 export function BatchList() {
   const [values, change] = useUrlState(NAMES);
-  const status = (values.status in STATUSES ? values.status : "") as Status | "";
+  const status = statusOf(values.status);
   const { list, rows } = useBatches(status, values.search);
   return (
     <Stack>
       <Group gap="sm">
-        <Select
-          aria-label="Status"
-          placeholder="Every status"
-          data={Object.entries(STATUSES).map(([value, { label }]) => ({ value, label }))}
-          value={status || null}
-          onChange={(value) => change({ status: value ?? "" })}
-          clearable
-          w={180}
-        />
+        <StatusSelect status={status} onStatus={(chosen) => change({ status: chosen })} />
         <SearchField
           label="Batch or tenant"
           value={values.search}
@@ -58,14 +41,13 @@ export function BatchList() {
             <BatchRow key={batch.id} batch={batch} />
           ))}
         </DataTable>
-        <LoadMore shown={rows?.length ?? 0} what="batch" list={list} />
+        <LoadMore shown={rows?.length ?? 0} what="batch" many="batches" list={list} />
       </ListStates>
     </Stack>
   );
 }
 
 function BatchRow({ batch }: { batch: OperatorBatch }) {
-  const { label, color } = STATUSES[batch.status];
   return (
     <Table.Tr>
       <Table.Td>
@@ -76,12 +58,10 @@ function BatchRow({ batch }: { batch: OperatorBatch }) {
       </Table.Td>
       <Table.Td>{batch.endpoint}</Table.Td>
       <Table.Td>
-        <Badge variant="light" color={color} tt="none">
-          {label}
-        </Badge>
+        <StatusBadge status={batch.status} />
       </Table.Td>
       <Table.Td>
-        <Lines batch={batch} />
+        <BatchLines batch={batch} />
       </Table.Td>
       <Table.Td style={{ whiteSpace: "nowrap" }}>{formatDateTime(batch.created_at)}</Table.Td>
       <Table.Td style={{ whiteSpace: "nowrap" }}>
@@ -90,28 +70,5 @@ function BatchRow({ batch }: { batch: OperatorBatch }) {
           : formatDateTime(batch.expires_at)}
       </Table.Td>
     </Table.Tr>
-  );
-}
-
-function Lines({ batch: { id, total, completed, failed } }: { batch: OperatorBatch }) {
-  const part = (count: number) => (total > 0 ? (100 * count) / total : 0);
-  return (
-    <div style={{ minWidth: 160 }}>
-      <Progress.Root size="sm">
-        <Progress.Section
-          value={part(completed)}
-          color="veneer.7"
-          aria-label={`Lines of ${id} that are done`}
-        />
-        <Progress.Section
-          value={part(failed)}
-          color="red.6"
-          aria-label={`Lines of ${id} that failed`}
-        />
-      </Progress.Root>
-      <Text size="xs" c="dimmed" className="figures">
-        {`${formatCount(completed)} of ${formatCount(total)}${failed ? `, ${formatCount(failed)} failed` : ""}`}
-      </Text>
-    </div>
   );
 }

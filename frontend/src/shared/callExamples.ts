@@ -18,7 +18,7 @@ const OF_OPENAI = new Set([
 type Body = Record<string, unknown>;
 
 /** The door's address without `/v1`, whichever way the server spells it. */
-function doorBase(doorUrl: string): string {
+export function doorBase(doorUrl: string): string {
   return doorUrl.replace(/\/+$/, "").replace(/\/v1$/, "");
 }
 

@@ -1,0 +1,56 @@
+import { Anchor, Code, Table } from "@mantine/core";
+import type { Batch } from "../api/types";
+import { DataTable } from "../shared/DataTable";
+import { formatMoney } from "../shared/money";
+import { formatDateTime } from "../shared/time";
+import { BatchLines } from "./BatchLines";
+import { StatusBadge } from "./StatusBadge";
+
+const COLUMNS = [
+  "Batch",
+  "Status",
+  "Lines",
+  { label: "Cost", right: true },
+  "Endpoint",
+  "Key",
+  "Created",
+  "Ends by",
+];
+
+interface Props {
+  batches: Batch[];
+  onOpen: (id: string) => void;
+}
+
+export function BatchTable({ batches, onOpen }: Props) {
+  return (
+    <DataTable columns={COLUMNS} minWidth={980} dense>
+      {batches.map((batch) => (
+        <Table.Tr key={batch.id}>
+          <Table.Td>
+            <Anchor component="button" type="button" onClick={() => onOpen(batch.id)}>
+              <Code c="inherit">{batch.id}</Code>
+            </Anchor>
+          </Table.Td>
+          <Table.Td>
+            <StatusBadge status={batch.status} />
+          </Table.Td>
+          <Table.Td>
+            <BatchLines batch={batch} />
+          </Table.Td>
+          <Table.Td ta="right" className="figures">
+            {formatMoney(batch.amount)}
+          </Table.Td>
+          <Table.Td>{batch.endpoint}</Table.Td>
+          <Table.Td>{batch.key_name}</Table.Td>
+          <Table.Td style={{ whiteSpace: "nowrap" }}>{formatDateTime(batch.created_at)}</Table.Td>
+          <Table.Td style={{ whiteSpace: "nowrap" }}>{endWords(batch)}</Table.Td>
+        </Table.Tr>
+      ))}
+    </DataTable>
+  );
+}
+
+function endWords({ ended_at, expires_at }: Batch): string {
+  return ended_at ? `ended ${formatDateTime(ended_at)}` : formatDateTime(expires_at);
+}
