@@ -4,76 +4,24 @@ import hmac
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import serialization
-from django.utils import timezone
 
 from controlplane.console import company_sign_in
 from controlplane.console.consumer import signed_in as listener_of
 from tenants.credentials import Session
-from tenants.identity import IdentityProvider, LinkedIdentity, SignInDomain
+from tenants.identity import IdentityProvider, LinkedIdentity
 from tenants.models import AuditRow, Membership, Role, Tenant, User
 from tests.controlplane.conftest import PASSWORD, Api, Cast, signed_in
+from tests.controlplane.console.company_trips import NEW, add_domain, code_of, come_in, connect, set_up
 from tests.controlplane.console.test_secrets import every_table
 from tests.controlplane.oidc_provider import CLIENT_ID, CLIENT_SECRET, Claims, Provider, b64, new_key, rs256, token_of
 
-NEW = {"sub": "u-1", "email": "New@Acme.example"}
 Spoil = Callable[[Claims], Claims]
-
-
-@pytest.fixture
-def provider(settings: Any) -> Iterator[Provider]:
-    settings.FETCH_ALLOWED_NETWORKS = "127.0.0.0/8"
-    with Provider() as found:
-        yield found
-
-
-def set_up(api: Api, provider: Provider, **more: Any) -> tuple[int, Any]:
-    body = {
-        "issuer": provider.issuer, "client_id": CLIENT_ID, "client_secret": CLIENT_SECRET, "default_role": "viewer",
-    }  # fmt: skip
-    return api.put("tenant/single-sign-on", body | more)
-
-
-def add_domain(tenant: Tenant, name: str, *, confirmed: bool = True) -> SignInDomain:
-    at = timezone.now() if confirmed else None
-    return SignInDomain.objects.create(tenant=tenant, name=name, token="t", confirmed_at=at)
-
-
-@pytest.fixture
-def ready(cast: Cast, owner: Api, provider: Provider) -> Provider:
-    """Acme has a provider, and acme.example is its own."""
-    assert set_up(owner, provider)[0] == 200
-    add_domain(cast.acme, "acme.example")
-    return provider
-
-
-def come_in(
-    provider: Provider, claims: Claims, *, api: Api | None = None, tenant: str = "acme"
-) -> tuple[Api, int, Any]:
-    api = api or Api()
-    status, body = api.post("session/company", {"tenant": tenant})
-    assert status == 200, body
-    return (api, *api.post("session/company/finish", provider.visit(body["url"], **claims)))
-
-
-def connect(cast: Cast, provider: Provider, user: User, *, sub: str = "u-own") -> Api:
-    """The person, signed in with the password, connects their account."""
-    api = signed_in(user)
-    status, body = api.post("account/companies", {"tenant": cast.acme.id, "password": PASSWORD})
-    assert status == 200, body
-    back = provider.visit(body["url"], sub=sub, email=user.email)
-    status, body = api.post("session/company/finish", back)
-    assert status == 200, body
-    return api
-
-
-def code_of(body: Any) -> str:
-    return str(body["error"]["code"])
 
 
 # --- who comes in -------------------------------------------------------------------------------------------------
@@ -382,52 +330,6 @@ def test_somebody_removed_deactivated_or_of_a_suspended_tenant_stays_out(cast: C
     Tenant.objects.filter(id=cast.acme.id).update(is_active=False)
     for way in ({"tenant": "acme"}, {"email": "a@acme.example"}):
         assert Api().post("session/company", way)[0] == 404
-
-
-# --- connecting ---------------------------------------------------------------------------------------------------
-
-
-def test_connecting_takes_the_password_and_the_same_address(cast: Cast, ready: Provider) -> None:
-    api = signed_in(cast.people[Role.ADMIN])
-    wrong = api.post("account/companies", {"tenant": cast.acme.id, "password": "not it"})
-    assert (wrong[0], code_of(wrong[1])) == (403, "wrong_password")
-    foreign = api.post("account/companies", {"tenant": cast.globex.id, "password": PASSWORD})
-    assert (foreign[0], code_of(foreign[1])) == (404, "no_company")
-    url = api.post("account/companies", {"tenant": cast.acme.id, "password": PASSWORD})[1]["url"]
-    back = ready.visit(url, sub="colleague", email="viewer@acme.example")
-    status, body = api.post("session/company/finish", back)
-    assert (status, code_of(body)) == (409, "another_account")
-    assert LinkedIdentity.objects.count() == 0
-
-
-def test_connecting_ends_where_somebody_else_is_signed_in_meanwhile(cast: Cast, ready: Provider) -> None:
-    api, admin = signed_in(cast.people[Role.ADMIN]), cast.people[Role.ADMIN]
-    url = api.post("account/companies", {"tenant": cast.acme.id, "password": PASSWORD})[1]["url"]
-    back = ready.visit(url, sub="x", email=admin.email)
-    session = api.client.session
-    away = session[company_sign_in.AWAY]
-    api.client.force_login(cast.people[Role.VIEWER])
-    session = api.client.session
-    session[company_sign_in.AWAY] = away
-    session.save()
-    status, body = api.post("session/company/finish", back)
-    assert (status, code_of(body)) == (401, "begin_again")
-    assert LinkedIdentity.objects.count() == 0
-
-
-def test_what_is_connected_is_listed_and_disconnected(cast: Cast, ready: Provider) -> None:
-    user = cast.people[Role.ADMIN]
-    api = connect(cast, ready, user)
-    [row] = api.get("account/companies")[1]["data"]
-    assert (row["tenant"]["slug"], row["issuer"], bool(row["linked_at"])) == ("acme", ready.issuer, True)
-    remove = f"account/companies/{row['link_id']}/remove"
-    assert code_of(api.post(remove, {"password": "not it"})[1]) == "wrong_password"
-    assert signed_in(cast.people[Role.VIEWER]).post(remove, {"password": PASSWORD})[0] == 404
-    assert api.post(remove, {"password": PASSWORD}) == (204, None)
-    assert api.get("account/companies")[1]["data"][0]["link_id"] is None
-    assert code_of(come_in(ready, {"sub": "u-own", "email": user.email})[2]) == "link_needed"
-    actions = set(AuditRow.objects.filter(actor=user.id).values_list("action", flat=True))
-    assert {"single_sign_on.link", "single_sign_on.unlink", "person.company_link"} <= actions
 
 
 def test_the_secret_and_the_tokens_are_nowhere(

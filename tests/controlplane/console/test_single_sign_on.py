@@ -11,19 +11,8 @@ from controlplane.fetcher import FetchFailed
 from tenants.identity import IdentityProvider, LinkedIdentity, SignInDomain
 from tenants.models import AuditRow, Role, Tenant
 from tests.controlplane.conftest import Api, Cast, signed_in
-from tests.controlplane.console.test_company_sign_in import (
-    NEW,
-    add_domain,
-    code_of,
-    come_in,
-    connect,
-    provider,
-    ready,
-    set_up,
-)
+from tests.controlplane.console.company_trips import NEW, add_domain, code_of, come_in, connect, set_up
 from tests.controlplane.oidc_provider import Provider
-
-__all__ = ["provider", "ready"]
 
 
 def test_what_is_set_up_is_shown_without_the_secret(cast: Cast, owner: Api, provider: Provider) -> None:
