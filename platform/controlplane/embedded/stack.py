@@ -53,6 +53,11 @@ class Stack:
         self._remove_socket()
         say(f"stopped ({took})")
 
+    def run_beside_stores(self, *arguments: str) -> None:
+        """A management command with nothing up but the stores. Then `stop()` is still to be called."""
+        self._start_stores()
+        self._run_command(*arguments)
+
     def seed_adapters(self) -> None:
         """Once per home: whoever deletes a demo adapter later does not get it back."""
         stamp = self._blueprint.home.adapters_seeded
