@@ -1,6 +1,7 @@
 import { Button, Card, Group, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconChevronDown, IconChevronUp } from "@tabler/icons-react";
+import { IconChevronDown, IconChevronUp, IconScale } from "@tabler/icons-react";
+import { Link } from "react-router";
 import type { Adapter, Version } from "../api/types";
 import { CopyIcon } from "../shared/CopyText";
 import { formatBytes, plural } from "../shared/numbers";
@@ -49,19 +50,28 @@ export function AdapterCard({ adapter, sending, canWrite, canPin }: Props) {
         </Group>
       </Group>
       {versions.length > 0 && (
-        <Button
-          mt={4}
-          ml={-8}
-          w="fit-content"
-          variant="subtle"
-          color="gray"
-          size="compact-sm"
-          onClick={toggle}
-          aria-expanded={open}
-          rightSection={open ? <IconChevronUp size={14} /> : <IconChevronDown size={14} />}
-        >
-          {plural(versions.length, "version")}
-        </Button>
+        <Group gap="xs" mt={4} ml={-8}>
+          <Button
+            variant="subtle"
+            color="gray"
+            size="compact-sm"
+            onClick={toggle}
+            aria-expanded={open}
+            rightSection={open ? <IconChevronUp size={14} /> : <IconChevronDown size={14} />}
+          >
+            {plural(versions.length, "version")}
+          </Button>
+          <Button
+            component={Link}
+            to={`/adapters/${adapter.id}/evaluations`}
+            variant="subtle"
+            color="gray"
+            size="compact-sm"
+            leftSection={<IconScale size={14} aria-hidden />}
+          >
+            Evaluations
+          </Button>
+        </Group>
       )}
       {versions
         .filter(({ id, state }) => state === "uploading" && id !== sending)

@@ -31,6 +31,11 @@ export const router = createBrowserRouter([
         children: [
           page("home", "usage:read", () => import("../home/HomePage")),
           page("adapters", "adapters:read", () => import("../adapters/AdaptersPage")),
+          page(
+            "adapters/:adapterId/evaluations",
+            "adapters:read",
+            () => import("../evaluations/EvaluationsPage"),
+          ),
           page("batches", "usage:read", () => import("../batches/BatchesPage")),
           page("keys", "keys", () => import("../keys/KeysPage")),
           page("usage", "usage:read", () => import("../usage/UsagePage")),
