@@ -15,7 +15,7 @@ export function AuditTable({ rows, tenantName }: Props) {
   return (
     <DataTable
       columns={["When", ...whose, "Who", "Did what", "To what", "With"]}
-      minWidth={tenantName ? 1100 : 820}
+      minWidth={tenantName ? 960 : 820}
     >
       {rows.map((row) => (
         <Table.Tr key={row.id}>

@@ -47,7 +47,7 @@ export default function Roofline({ size, question, measured }: Props) {
           ticks: TICKS,
           tickFormatter: formatCount,
         }}
-        yAxisProps={{ type: "number", scale: "log", domain: decades(rows), width: 95 }}
+        yAxisProps={{ type: "number", scale: "log", domain: decades(rows), width: 115 }}
         tooltipProps={{
           labelFormatter: (tokens) => `${formatShort(Number(tokens))} tokens in a step`,
         }}

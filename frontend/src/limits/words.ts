@@ -36,6 +36,7 @@ const DAY = 24 * HOUR;
 /** Seconds until all of a limit is there again, as a person would say it. */
 export function resetWords(seconds: number | null): string {
   if (seconds === null) return "";
+  if (seconds === 0) return "now";
   if (seconds < MINUTE) return `in ${seconds} s`;
   if (seconds < HOUR) return `in ${Math.ceil(seconds / MINUTE)} min`;
   if (seconds < DAY) return `in ${Math.ceil(seconds / HOUR)} h`;
