@@ -114,10 +114,38 @@ def check_columns(dtype: torch.dtype) -> None:
     assert torch.equal(ours[5], y[5])
 
 
+def check_many(dtype: torch.dtype, tiles: LoraTiles) -> None:
+    """64 adapters of all ranks up to 128 in one launch, in another order too."""
+    outs, adapters = OUTS[:1], dict[int, list]()
+    for slot in range(64):
+        rank = (1, 3, 8, 17, 64, 128)[slot % 6]
+        a, b = torch.randn(rank, INSIDE) / INSIDE**0.5, torch.randn(outs[0], rank) / rank**0.5
+        adapters[slot] = [(a.to(dtype), b.to(dtype), 1.0)]
+    number = random.Random(3).sample(range(64), 64)
+    tables = []
+    for numbers in ([*range(64)], number):
+        table = AdapterTable(64, INSIDE, outs, dtype, "cpu")
+        for slot, [entry] in adapters.items():
+            table.write(numbers[slot], 0, *entry)
+        tables.append((table, numbers))
+    per_token = [row % 64 for row in range(70)]
+    x, y = torch.randn(70, INSIDE).to(dtype), torch.randn(70, outs[0]).to(dtype)
+    expected = (y.float() + reference.lora_delta(x, per_token, adapters, list(outs))).to(dtype)
+    found = []
+    for table, numbers in tables:
+        ours, segments = y.clone(), Segments.build([numbers[slot] for slot in per_token], [1] * 70, chunk=MOST_ROWS)
+        lora.add_lora(ours, x, table, segments, tiles, upcast=True)
+        found.append(ours)
+    tolerance = {"atol": 1e-3, "rtol": 1e-5} if dtype == torch.float32 else {"atol": 0.1, "rtol": 2**-7}
+    torch.testing.assert_close(found[0], expected, **tolerance)
+    assert torch.equal(found[0], found[1])
+
+
 torch.manual_seed(0)
 torch.use_deterministic_algorithms(True)  # memory that was never written reads as NaN
 for kind in (torch.float32, torch.bfloat16):
     for shape in TILES:
         check(kind, shape)
     check_columns(kind)
+    check_many(kind, TILES[0])
 check_company()
