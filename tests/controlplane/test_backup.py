@@ -23,13 +23,14 @@ from controlplane.adapters.models import Adapter, AdapterVersion, AliasSplit
 from controlplane.adapters.objects import uri_of
 from controlplane.adapters.states import State
 from controlplane.billing.grants import grant_credit
-from controlplane.billing.models import GrantKind
+from controlplane.billing.models import Discrepancy, GrantKind, UsageEvent
 from controlplane.embedded.backup.database import Database
 from controlplane.inference.books import check_books
 from tenants.key_services import issue_key
 from tenants.permissions import SCOPES
+from tenants.sql import run_sync
 from tests.controlplane.books.conftest import engine
-from tests.controlplane.books.journal import write
+from tests.controlplane.books.journal import HOLD, write
 from tests.controlplane.conftest import with_key
 from tests.controlplane.fake_engine import FakeEngine
 from tests.controlplane.money import BASE, ROOT, Customer, D, customer_named
@@ -197,15 +198,22 @@ def _manage(home: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_what_ran_since_is_booked_from_the_journal(kept: Kept, engine: FakeEngine) -> None:
-    home = Path(settings.HOME)
+def test_what_ran_since_is_taken_from_the_journal(kept: Kept, engine: FakeEngine) -> None:
+    """What was held at the backup is billed, what began after it is a discrepancy with all that the engine knows."""
+    run_sync(kept.acme.reserve("req_open", **HOLD))
+    folder = kept.folder.with_name("two")
+    call_command("backup", str(folder))
     kept.acme.serve("req_late")
-    write(engine, kept.acme, "req_late")
+    for name in ("req_open", "req_late"):
+        write(engine, kept.acme, name)
     check_books(engine.url)
-    with elsewhere(home):
-        call_command("restore", str(kept.folder), only_database=True)
+    with elsewhere(Path(settings.HOME)):
+        call_command("restore", str(folder), only_database=True)
         check_books(engine.url)
-        assert ask("SELECT count(*) FROM billing_enginerecord WHERE request_id = 'req_late'") == [(1,)]
+        assert UsageEvent.objects.filter(request_id="req_open").count() == 1
+        [found] = Discrepancy.objects.all()
+        assert (found.request_id, found.kind) == ("req_late", "journal_without_hold")
+        assert found.details["usage"]["completion_tokens"] == 3
 
 
 def test_a_database_or_home_that_holds_something_is_left_alone(kept: Kept, tmp_path: Path) -> None:

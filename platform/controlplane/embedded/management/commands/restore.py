@@ -24,7 +24,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--only-database",
             action="store_true",
-            help="keep this home's objects and journal, which are newer: what ran since is booked from the journal",
+            help="keep this home's objects and journal, which are newer: what was held at the backup is billed from it",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
