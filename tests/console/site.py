@@ -101,7 +101,8 @@ def running_site(folder: Path) -> Iterator[Site]:
     url = f"http://127.0.0.1:{port}"
     engine = FakeEngine(f"ipc://{folder}/engine.sock", base_model=BASE, adapter_shift=0.1).start()
     web = [sys.executable, "-m", "uvicorn", "controlplane.asgi:application", "--port", str(port), "--no-proxy-headers"]
-    worker = [sys.executable, "-m", "celery", "-A", "controlplane", "worker", "--pool", "threads", "--concurrency", "1"]
+    worker = [sys.executable, "-m", "celery", "-A", "controlplane", "worker", "--pool", "threads", "--concurrency", "2"]
+    worker += ["--queues", "celery,imports,batches"]
     with own_database() as database_url:
         env = environment(folder, database_url, engine.url, port)
         home = Home(folder / "home")
