@@ -165,12 +165,13 @@ def test_an_owner_held_to_the_policies_restores_and_backs_up_all_rows(kept: Kept
 
 
 @contextmanager
-def a_plain_owner() -> Iterator[None]:
+def a_plain_owner(*, with_roles: bool = True) -> Iterator[None]:
     """Of the database that is in use, for as long as this lasts: as docs/operator.md asks for."""
     before = connection.settings_dict["OWNER"]
     name = connection.settings_dict["NAME"]
     ask(f"CREATE ROLE plain_owner LOGIN PASSWORD 'plain'; ALTER DATABASE {name} OWNER TO plain_owner")
-    ask("GRANT veneer_app, veneer_operator TO plain_owner WITH ADMIN OPTION")
+    if with_roles:
+        ask("GRANT veneer_app, veneer_operator TO plain_owner WITH ADMIN OPTION")
     connection.settings_dict["OWNER"] = {**before, "USER": "plain_owner", "PASSWORD": "plain"}
     try:
         yield
@@ -243,6 +244,14 @@ def test_a_changed_file_is_refused(kept: Kept, tmp_path: Path, name: str) -> Non
     assert not (tmp_path / "new").exists()
 
 
+def test_an_owner_that_may_not_make_the_roles_is_told_what_to_run(kept: Kept, tmp_path: Path) -> None:
+    with elsewhere(tmp_path / "new"), a_plain_owner(with_roles=False):
+        with pytest.raises(CommandError, match="GRANT veneer_app, veneer_operator TO plain_owner; then"):
+            call_command("restore", str(kept.folder))
+        assert rows() == {}
+    assert not [path for path in (tmp_path / "new").rglob("*") if path.is_file()]
+
+
 def test_a_newer_schema_and_lost_rows_are_refused(kept: Kept, tmp_path: Path) -> None:
     path = kept.folder / "manifest.json"
     manifest = json.loads(path.read_text())
@@ -262,7 +271,7 @@ def test_a_backup_is_whole_or_not_there(kept: Kept, monkeypatch: pytest.MonkeyPa
     with pytest.raises(CommandError, match="exists: name a folder that does not"):
         call_command("backup", str(kept.folder))
     monkeypatch.setattr("controlplane.embedded.backup.saving.dump", lambda *_: (_ for _ in ()).throw(OSError("full")))
-    with pytest.raises(OSError, match="full"):
+    with pytest.raises(CommandError, match="full"):
         call_command("backup", str(kept.folder.with_name("two")))
     assert list(kept.folder.parent.iterdir()) == [kept.folder]
     with pytest.raises(CommandError, match=r"is no backup \(manifest.json"):

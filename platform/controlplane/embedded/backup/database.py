@@ -83,8 +83,11 @@ def dump(database: Database, target: Path) -> Content:
 
 def load(database: Database, source: Path) -> None:
     """All of it or nothing. Owned by whoever loads; the roles that have rights in it are made first."""
-    with database.connect() as conn:
-        conn.execute(CREATE)
+    try:
+        with database.connect() as conn:
+            conn.execute(CREATE)
+    except psycopg.Error as exc:
+        raise StackProblem(str(exc).splitlines()[0]) from exc
     options = ("--single-transaction", "--exit-on-error", "--no-owner")
     database.run("pg_restore", *options, "--dbname", database.name, str(source))
 

@@ -35,7 +35,7 @@ class Command(BaseCommand):
                 run_beside_own_database("backup", str(folder), *(["--with-secrets"] if options["with_secrets"] else []))
                 return
             manifest = save(places(), folder, secrets() if options["with_secrets"] else {})
-        except StackProblem as exc:
+        except (StackProblem, OSError) as exc:  # such as a full disk
             raise CommandError(str(exc)) from exc
         size = sum(file.size for file in manifest.files.values())
         rows = sum(manifest.rows.values())

@@ -36,7 +36,7 @@ class Command(BaseCommand):
                 )
                 return
             manifest = restore(folder, places(), only_database=options["only_database"])
-        except StackProblem as exc:
+        except (StackProblem, OSError) as exc:  # such as a full disk
             raise CommandError(str(exc)) from exc
         home = Home(Path(settings.HOME))
         home.adapters_seeded.touch()  # what was backed up is all there is
