@@ -37,7 +37,7 @@ def line_of(site: Site, name: str) -> dict[str, object]:
 def open_batch(page: Page, batch_id: str) -> Locator:
     page.get_by_role("button", name=batch_id).click()
     dialog = page.get_by_role("dialog", name="Batch")
-    expect(dialog.get_by_text("Cost so far")).to_be_visible()
+    expect(dialog.get_by_text("Prompt tokens")).to_be_visible()
     return dialog
 
 

@@ -22,14 +22,21 @@ export function BatchFiles({ batch }: { batch: FullBatch }) {
       {examples.length > 0 && (
         <>
           <Text size="sm" c="dimmed">
-            {`${plural(batch.failed, "line")} failed. Each has its custom_id and why in the file of failures; ` +
-              `only the key ${batch.key_name} reads these files.`}
+            {whereWords(batch)}
           </Text>
           <CodeTabs examples={Object.fromEntries(examples)} />
         </>
       )}
     </Stack>
   );
+}
+
+function whereWords({ failed, error_file_id, key_name }: FullBatch): string {
+  const failures =
+    error_file_id && failed > 0
+      ? `${plural(failed, "line")} failed: each is in the file of failures, with its custom_id and why. `
+      : "";
+  return `${failures}Only the key ${key_name} reads these files.`;
 }
 
 function FileLine({ name, id }: { name: string; id: string }) {

@@ -61,7 +61,10 @@ function Details({ id }: { id: string }) {
 function Numbers({ batch }: { batch: FullBatch }) {
   return (
     <SimpleGrid cols={{ base: 1, xs: 3 }}>
-      <Figure label="Cost so far" note={`exactly ${formatExactMoney(batch.amount)}`}>
+      <Figure
+        label={batch.ended_at ? "Cost" : "Cost so far"}
+        note={`exactly ${formatExactMoney(batch.amount)}`}
+      >
         {formatMoney(batch.amount)}
       </Figure>
       <Figure

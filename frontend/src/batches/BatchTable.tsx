@@ -1,4 +1,4 @@
-import { Anchor, Code, Table } from "@mantine/core";
+import { Anchor, Code, Table, Text } from "@mantine/core";
 import type { Batch } from "../api/types";
 import { DataTable } from "../shared/DataTable";
 import { formatMoney } from "../shared/money";
@@ -11,10 +11,8 @@ const COLUMNS = [
   "Status",
   "Lines",
   { label: "Cost", right: true },
-  "Endpoint",
   "Key",
-  "Created",
-  "Ends by",
+  "Created, ends by",
 ];
 
 interface Props {
@@ -24,13 +22,16 @@ interface Props {
 
 export function BatchTable({ batches, onOpen }: Props) {
   return (
-    <DataTable columns={COLUMNS} minWidth={980} dense>
+    <DataTable columns={COLUMNS} minWidth={900} dense>
       {batches.map((batch) => (
         <Table.Tr key={batch.id}>
           <Table.Td>
             <Anchor component="button" type="button" onClick={() => onOpen(batch.id)}>
               <Code c="inherit">{batch.id}</Code>
             </Anchor>
+            <Text size="xs" c="dimmed">
+              {batch.endpoint}
+            </Text>
           </Table.Td>
           <Table.Td>
             <StatusBadge status={batch.status} />
@@ -41,10 +42,13 @@ export function BatchTable({ batches, onOpen }: Props) {
           <Table.Td ta="right" className="figures">
             {formatMoney(batch.amount)}
           </Table.Td>
-          <Table.Td>{batch.endpoint}</Table.Td>
           <Table.Td>{batch.key_name}</Table.Td>
-          <Table.Td style={{ whiteSpace: "nowrap" }}>{formatDateTime(batch.created_at)}</Table.Td>
-          <Table.Td style={{ whiteSpace: "nowrap" }}>{endWords(batch)}</Table.Td>
+          <Table.Td style={{ whiteSpace: "nowrap" }}>
+            {formatDateTime(batch.created_at)}
+            <Text size="xs" c="dimmed">
+              {endWords(batch)}
+            </Text>
+          </Table.Td>
         </Table.Tr>
       ))}
     </DataTable>
@@ -52,5 +56,5 @@ export function BatchTable({ batches, onOpen }: Props) {
 }
 
 function endWords({ ended_at, expires_at }: Batch): string {
-  return ended_at ? `ended ${formatDateTime(ended_at)}` : formatDateTime(expires_at);
+  return ended_at ? `ended ${formatDateTime(ended_at)}` : `ends by ${formatDateTime(expires_at)}`;
 }

@@ -1,5 +1,5 @@
 import { Card, Stack, Title } from "@mantine/core";
-import { IconStack3 } from "@tabler/icons-react";
+import { IconFiles } from "@tabler/icons-react";
 import { useTenant } from "../session/context";
 import { CodeTabs } from "../shared/CodeTabs";
 import { EmptyState } from "../shared/EmptyState";
@@ -16,7 +16,7 @@ import { statusOf } from "./statuses";
 
 const NAMES = ["status", "batch"] as const;
 const NOTHING = {
-  icon: IconStack3,
+  icon: IconFiles,
   title: "No batch has this status",
   text: "Choose another status, or look at all of them.",
 };
@@ -59,7 +59,7 @@ function FirstBatch() {
   const { session } = useTenant();
   return (
     <Stack>
-      <EmptyState icon={IconStack3} title="No batches yet">
+      <EmptyState icon={IconFiles} title="No batches yet">
         A program makes one with its API key. What it costs so far, and which lines failed, appears
         here.
       </EmptyState>

@@ -27,5 +27,6 @@ print(batch.id, batch.status)`;
 
 /** Reading a file of a batch: only the key that made the batch may. */
 export function fileExample(doorUrl: string, fileId: string): string {
-  return `curl ${doorBase(doorUrl)}/v1/files/${fileId}/content -H "Authorization: Bearer $VENEER_API_KEY"`;
+  return `curl ${doorBase(doorUrl)}/v1/files/${fileId}/content \\
+  -H "Authorization: Bearer $VENEER_API_KEY"`;
 }

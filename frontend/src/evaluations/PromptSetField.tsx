@@ -31,7 +31,7 @@ export function PromptSetField({ adapterId, sets, value, onChange }: Props) {
         onChange={(id) => id && onChange(id)}
         disabled={sets.length === 0}
         allowDeselect={false}
-        w={260}
+        w={320}
       />
       <Button
         variant="default"

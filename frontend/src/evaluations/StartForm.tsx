@@ -80,7 +80,7 @@ export function StartForm({ adapter, sets, onStarted }: Props) {
             allowDecimal={false}
             value={tokens}
             onChange={setTokens}
-            w={160}
+            w={190}
           />
           <Button
             onClick={send}
