@@ -495,18 +495,29 @@ KindsEnum: TypeAlias = Annotated[
 ]
 
 
+LevelEnum: TypeAlias = Annotated[
+    Literal["tenant", "member", "key", "adapter"],
+    Meta(
+        description="* `tenant` - tenant\n* `member` - member\n* `key` - key\n* `adapter` - adapter"
+    ),
+]
+
+
 class LimitsInputRequest(Struct, kw_only=True):
     """
     What is left out stays as it is; null takes a limit away. Days and months are UTC. Budgets are dollars: per
-    calendar month, or in all. There is one of the two at a time.
+    calendar month, or in all. There is one of the two at a time. soft_budget: dollars of the same period, from which on
+    an alert is raised and requests still pass.
     """
 
     requests_per_minute: Annotated[int, Meta(ge=1, le=1000000000)] | None = None
     tokens_per_minute: Annotated[int, Meta(ge=1, le=1000000000000)] | None = None
     tokens_per_day: Annotated[int, Meta(ge=1, le=1000000000000000)] | None = None
+    tokens_per_month: Annotated[int, Meta(ge=1, le=1000000000000000)] | None = None
     concurrency: Annotated[int, Meta(ge=1, le=1000000)] | None = None
     monthly_budget: Decimal | None = None
     total_budget: Decimal | None = None
+    soft_budget: Decimal | None = None
 
 
 class LimitsShape(Struct, kw_only=True):
@@ -517,9 +528,11 @@ class LimitsShape(Struct, kw_only=True):
     requests_per_minute: int | None
     tokens_per_minute: int | None
     tokens_per_day: int | None
+    tokens_per_month: int | None
     concurrency: int | None
     monthly_budget: str | None
     total_budget: str | None
+    soft_budget: str | None
     spent: str
     held: str
 
@@ -1380,9 +1393,11 @@ class TenantLimitsInputRequest(Struct, kw_only=True):
     requests_per_minute: Annotated[int, Meta(ge=1, le=1000000000)] | None = None
     tokens_per_minute: Annotated[int, Meta(ge=1, le=1000000000000)] | None = None
     tokens_per_day: Annotated[int, Meta(ge=1, le=1000000000000000)] | None = None
+    tokens_per_month: Annotated[int, Meta(ge=1, le=1000000000000000)] | None = None
     concurrency: Annotated[int, Meta(ge=1, le=1000000)] | None = None
     monthly_budget: Decimal | None = None
     total_budget: Decimal | None = None
+    soft_budget: Decimal | None = None
     postpaid_limit: Decimal | None = None
     tenant_weight: Decimal | UnsetType = UNSET
 
@@ -1395,9 +1410,11 @@ class TenantLimitsShape(Struct, kw_only=True):
     requests_per_minute: int | None
     tokens_per_minute: int | None
     tokens_per_day: int | None
+    tokens_per_month: int | None
     concurrency: int | None
     monthly_budget: str | None
     total_budget: str | None
+    soft_budget: str | None
     spent: str
     held: str
     postpaid_limit: str | None
@@ -1467,6 +1484,14 @@ class TrialShape(Struct, kw_only=True):
     base_text: str
 
 
+UnitEnum: TypeAlias = Annotated[
+    Literal["requests", "tokens", "dollars"],
+    Meta(
+        description="* `requests` - requests\n* `tokens` - tokens\n* `dollars` - dollars"
+    ),
+]
+
+
 class UsageShape(Struct, kw_only=True):
     """
     [from, to); days and hours are those of tz. The total is the sum of the groups.
@@ -1477,6 +1502,24 @@ class UsageShape(Struct, kw_only=True):
     tz: str
     data: list[GroupShape]
     total: NumbersShape
+
+
+UseShapeKindEnum: TypeAlias = Annotated[
+    Literal[
+        "requests_per_minute",
+        "tokens_per_minute",
+        "tokens_per_day",
+        "tokens_per_month",
+        "concurrency",
+        "monthly_budget",
+        "total_budget",
+        "soft_budget",
+        "postpaid_limit",
+    ],
+    Meta(
+        description="* `requests_per_minute` - requests_per_minute\n* `tokens_per_minute` - tokens_per_minute\n* `tokens_per_day` - tokens_per_day\n* `tokens_per_month` - tokens_per_month\n* `concurrency` - concurrency\n* `monthly_budget` - monthly_budget\n* `total_budget` - total_budget\n* `soft_budget` - soft_budget\n* `postpaid_limit` - postpaid_limit"
+    ),
+]
 
 
 class VersionFileShape(Struct, kw_only=True):
@@ -2363,6 +2406,23 @@ class TrafficSide(Struct, kw_only=True):
     ms_per_token: TrafficSpread | None
 
 
+class UseShape(Struct, kw_only=True):
+    """
+    How much of one limit is used. Amounts are exact decimals in strings. used: without what is reserved by requests
+    that run now. resets_in: seconds until all of it is there again; null: that has no date. binds: of all limits that
+    hold, this one has the smallest share left.
+    """
+
+    kind: UseShapeKindEnum
+    unit: UnitEnum
+    limit: str
+    used: str
+    reserved: str
+    left: str
+    resets_in: int | None
+    binds: bool
+
+
 class VersionShape(Struct, kw_only=True):
     """
     source: where an import's files are fetched from, null for an upload. size_bytes, files: as far as known.
@@ -2512,6 +2572,28 @@ class KeyPage(Struct, kw_only=True):
     next: str | None
 
 
+class LevelShape(Struct, kw_only=True):
+    """
+    Limits of one level, and what is used of them. id: as in the address that sets them; null where there is none,
+    as for a member who has left. label: a name for people.
+    """
+
+    requests_per_minute: int | None
+    tokens_per_minute: int | None
+    tokens_per_day: int | None
+    tokens_per_month: int | None
+    concurrency: int | None
+    monthly_budget: str | None
+    total_budget: str | None
+    soft_budget: str | None
+    spent: str
+    held: str
+    level: LevelEnum
+    id: str | None
+    label: str
+    uses: list[UseShape]
+
+
 class MemberPage(Struct, kw_only=True):
     data: list[MemberShape]
     next: str | None
@@ -2572,3 +2654,7 @@ class Evaluation(Struct, kw_only=True):
     created_at: str
     ended_at: str | None
     cases: list[EvaluationCase]
+
+
+class LevelList(Struct, kw_only=True):
+    data: list[LevelShape]
