@@ -79,7 +79,7 @@ it("shows every attempt, and sends again", async () => {
   await userEvent.click(await screen.findByText("An adapter was rejected"));
   expect(await screen.findByText(/answered 503, after 41 ms/)).toBeDefined();
   expect(screen.getByText(/timed out, after 10.00 s/)).toBeDefined();
-  await userEvent.click(screen.getByRole("button", { name: "Send again" }));
+  await userEvent.click(await screen.findByRole("button", { name: "Send again" }));
   expect(seen.some(({ method, url }) => method === "POST" && url.endsWith("/7/resend"))).toBe(true);
 });
 
