@@ -98,7 +98,8 @@ def test_every_task_that_is_sent_or_scheduled_is_registered() -> None:
     app.loader.import_default_modules()
     scheduled = {entry["task"] for entry in app.conf.beat_schedule.values() if entry["task"].startswith("adapters.")}
     assert scheduled | {"adapters.check_version", "adapters.fetch_version"} <= set(app.tasks)
-    assert scheduled == {"adapters.resume_checks", "adapters.resume_imports", "adapters.sweep"}
+    resumed = {f"adapters.resume_{what}" for what in ("checks", "evaluations", "imports")}
+    assert scheduled == {*resumed, "adapters.sweep"}
 
 
 def test_a_check_that_runs_again_changes_nothing(owner: Api) -> None:

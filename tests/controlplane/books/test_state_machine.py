@@ -53,6 +53,10 @@ class Request:
         return most_it_may_cost(self.price, prompt=self.prompt, max_completion=self.most)
 
 
+# Credit that somebody gives; what mark-ups earned comes of closing alone.
+GIVEN = [kind for kind in GrantKind if kind != GrantKind.EARNED]
+
+
 class Books(RuleBasedStateMachine):
     requests = Bundle("requests")
 
@@ -159,7 +163,7 @@ class Books(RuleBasedStateMachine):
         self.acme.limit({"budget": budget}, key=key)
         self.budgets[key.id if key else None] = budget
 
-    @rule(amount=st.decimals("0.00000001", "0.0001", places=8), kind=st.sampled_from(list(GrantKind)))
+    @rule(amount=st.decimals("0.00000001", "0.0001", places=8), kind=st.sampled_from(GIVEN))
     def grant(self, amount: Decimal, kind: GrantKind) -> None:
         for _ in range(2):
             grant_credit(tenant=self.acme.tenant, amount=amount, kind=kind, actor="usr", reference=f"{self.granted}")
