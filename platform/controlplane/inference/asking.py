@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from controlplane.inference.engine_client import Answer, Call
 from controlplane.inference.engine_faults import EngineGone, EngineRefusal, engine_draining, engine_gone, error_of
 from controlplane.inference.resources import Door
-from engine.protocol import Description
+from engine.protocol import Describe, Description
 
 
 async def known_engine(door: Door) -> Description:
@@ -19,6 +19,8 @@ async def known_engine(door: Door) -> Description:
 async def serving_engine(door: Door) -> Description:
     """One that takes requests. Raises ApiError, 503, where it is away or being drained."""
     engine = await known_engine(door)
+    if engine.draining:  # as it last said: it may have been taken back since
+        engine = await ask(door, Describe(""), Description, {})
     if engine.draining:
         raise engine_draining()
     return engine

@@ -1,10 +1,12 @@
 """A drained engine: the door sends it nothing new, and tells callers to come again."""
 
+import time
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
+from controlplane.inference.engine_client import PULSE_SECONDS
 from engine.protocol import Generate
 from tests.controlplane.inference.conftest import BASE, Caller, Served, holds_of, usage_of, wait_for
 
@@ -55,6 +57,17 @@ def test_what_slips_through_before_is_refused_by_the_engine_and_costs_nothing(
     monkeypatch.undo()
     wait_for(lambda: not door_knows(stack), "the door to see it back")
     assert http.post("/chat/completions", json=ASKED).status_code == 200
+
+
+def test_an_engine_that_was_taken_back_answers_at_once(
+    drained: Served, http: httpx.Client, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wait_for(lambda: door_knows(drained), "the door to see the draining")
+    with monkeypatch.context() as patch:
+        patch.setattr("controlplane.inference.engine_client.PULSE_SECONDS", 60.0)
+        time.sleep(2 * PULSE_SECONDS)  # a pulse that had begun
+        drained.engine.is_draining = False
+        assert http.post("/chat/completions", json=ASKED).status_code == 200
 
 
 def test_what_was_accepted_runs_to_its_end(stack: Served, http: httpx.Client, caller: Caller) -> None:
