@@ -18,8 +18,8 @@ from controlplane.inference.engine_stream import EngineStream
 from controlplane.inference.sampling import sequences_of
 from engine import protocol as wire
 
-Call = wire.Prepare | wire.Detokenize
-Answer = TypeVar("Answer", wire.Prepared, wire.Detokenized)
+Call = wire.Prepare | wire.Detokenize | wire.Describe
+Answer = TypeVar("Answer", wire.Prepared, wire.Detokenized, wire.Description)
 log = logging.getLogger(__name__)
 
 PULSE_SECONDS = 1.0
