@@ -1,10 +1,11 @@
 import { Button, Card, Group, Stack, Text, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
-import { IconChevronDown, IconChevronUp, IconScale } from "@tabler/icons-react";
+import { IconScale } from "@tabler/icons-react";
 import { Link } from "react-router";
 import type { Adapter, Version } from "../api/types";
 import { CopyIcon } from "../shared/CopyText";
 import { formatBytes, plural } from "../shared/numbers";
+import { ToggleButton } from "../shared/ToggleButton";
 import { formatAgo } from "../shared/time";
 import { AdapterMenu } from "./AdapterMenu";
 import { CheckReport } from "./CheckReport";
@@ -51,16 +52,9 @@ export function AdapterCard({ adapter, sending, canWrite, canPin }: Props) {
       </Group>
       {versions.length > 0 && (
         <Group gap="xs" mt={4} ml={-8}>
-          <Button
-            variant="subtle"
-            color="gray"
-            size="compact-sm"
-            onClick={toggle}
-            aria-expanded={open}
-            rightSection={open ? <IconChevronUp size={14} /> : <IconChevronDown size={14} />}
-          >
+          <ToggleButton open={open} onToggle={toggle}>
             {plural(versions.length, "version")}
-          </Button>
+          </ToggleButton>
           <Button
             component={Link}
             to={`/adapters/${adapter.id}/evaluations`}

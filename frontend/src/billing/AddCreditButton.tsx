@@ -1,7 +1,8 @@
-import { Button, Text, TextInput } from "@mantine/core";
+import { Button, Text } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useDisclosure } from "@mantine/hooks";
 import { IconCreditCard } from "@tabler/icons-react";
+import { AmountInput } from "../shared/AmountInput";
 import { FormModal } from "../shared/FormModal";
 import { chartValue, formatMoney } from "../shared/money";
 import { usePaymentOptions, useStartPayment } from "./payments";
@@ -58,13 +59,7 @@ function AddCreditModal({ opened, onClose, minimum, maximum }: Props) {
       pending={start.isPending || start.isSuccess}
       error={start.error}
     >
-      <TextInput
-        label="Amount"
-        leftSection="$"
-        inputMode="decimal"
-        data-autofocus
-        {...form.getInputProps("amount")}
-      />
+      <AmountInput label="Amount" data-autofocus {...form.getInputProps("amount")} />
       <Text size="xs" c="dimmed">
         Paid on Stripe's page. The credit is there once the payment went through, and is used before
         anything is owed.

@@ -4,27 +4,12 @@ import type { ApiKey } from "../api/types";
 import { changeWords } from "../shared/change";
 import { fakeServer } from "../test/fakeServer";
 import { renderPage } from "../test/renderPage";
-import { anAdapter, aUsage, aVersion, someNumbers } from "../test/samples";
+import { aKey, anAdapter, aUsage, aVersion, someNumbers } from "../test/samples";
 import { viewerZone, wallClock } from "../usage/zone";
 import { mattersOf } from "./attention";
 import { Component as HomePage } from "./HomePage";
 
-const key: ApiKey = {
-  id: "key_1",
-  name: "ci",
-  prefix: "abc",
-  last4: "1234",
-  scopes: ["inference"],
-  created_at: "2026-03-01T00:00:00Z",
-  expires_at: null,
-  revoked_at: null,
-  last_used_at: null,
-  created_by: null,
-  allowed_models: null,
-  allowed_networks: null,
-  rotated_at: null,
-  old_until: null,
-};
+const key = aKey();
 const balance = {
   spent_this_period: "17",
   budget: "20",

@@ -3,6 +3,7 @@ import { useForm } from "@mantine/form";
 import dayjs from "dayjs";
 import { messageOf } from "../api/errors";
 import type { Scope } from "../api/types";
+import { AmountInput } from "../shared/AmountInput";
 import { optionalAmountProblem } from "../shared/decimalInput";
 import type { NewKey } from "./queries";
 import { ReachFields } from "./ReachFields";
@@ -75,11 +76,9 @@ export function IssueKeyForm({ onSubmit, pending, error }: Props) {
           allowDeselect={false}
           {...form.getInputProps("days")}
         />
-        <TextInput
+        <AmountInput
           label="Monthly budget"
           description="Requests beyond it are refused. Leave it empty for none of its own."
-          leftSection="$"
-          inputMode="decimal"
           {...form.getInputProps("budget")}
         />
         <ReachFields

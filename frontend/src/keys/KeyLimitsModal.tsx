@@ -1,6 +1,7 @@
-import { Modal, NumberInput, Select, Text, TextInput } from "@mantine/core";
+import { Modal, NumberInput, Select, Text } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import type { ApiKey, KeyLimits } from "../api/types";
+import { AmountInput } from "../shared/AmountInput";
 import { notifyDone } from "../shared/confirm";
 import { optionalAmountProblem } from "../shared/decimalInput";
 import { ErrorState } from "../shared/ErrorState";
@@ -92,12 +93,7 @@ function LimitsForm({ apiKey, onClose, limits }: Props & { limits: KeyLimits }) 
       <Text size="sm" c="dimmed">
         {`An empty field means no limit of its own. Spent in the budget's period: ${formatMoney(limits.spent)}; held by requests that run: ${formatMoney(limits.held)}.`}
       </Text>
-      <TextInput
-        label="Budget"
-        leftSection="$"
-        inputMode="decimal"
-        {...form.getInputProps("budget")}
-      />
+      <AmountInput label="Budget" {...form.getInputProps("budget")} />
       <Select
         label="The budget is"
         data={PERIODS}

@@ -1,29 +1,13 @@
 import { screen, within } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
-import type { ApiKey } from "../api/types";
 import { fakeServer } from "../test/fakeServer";
 import { renderPage } from "../test/renderPage";
-import { aUsage, someNumbers } from "../test/samples";
+import { aKey, aUsage, someNumbers } from "../test/samples";
 import { changesOf } from "./KeyLimitsModal";
 import { Component as KeysPage } from "./KeysPage";
 
-const key: ApiKey = {
-  id: "key_1",
-  name: "ci",
-  prefix: "abc",
-  last4: "1234",
-  scopes: ["inference"],
-  created_at: "2026-03-01T00:00:00Z",
-  expires_at: null,
-  revoked_at: null,
-  last_used_at: null,
-  created_by: null,
-  allowed_models: null,
-  allowed_networks: null,
-  rotated_at: null,
-  old_until: null,
-};
+const key = aKey();
 const limits = {
   requests_per_minute: 60,
   tokens_per_minute: null,

@@ -2,25 +2,11 @@
 import { expect, it } from "vitest";
 import { roleCan } from "../session/permissions";
 import { amountProblem, optionalAmountProblem } from "../shared/decimalInput";
+import { aKey } from "../test/samples";
 import { reachBody, reachOf, reachWords } from "./reach";
 import { isInGrace, keyState } from "./state";
 
-const key = {
-  id: "key_1",
-  name: "k",
-  prefix: "abc",
-  last4: "1234",
-  scopes: [],
-  created_at: "2026-03-01T00:00:00Z",
-  expires_at: null,
-  revoked_at: null,
-  last_used_at: null,
-  created_by: null,
-  allowed_models: null,
-  allowed_networks: null,
-  rotated_at: null,
-  old_until: null,
-};
+const key = aKey({ name: "k", scopes: [] });
 const NOW = Date.parse("2026-03-08T12:00:00Z");
 
 it("tells what a key is good for", () => {

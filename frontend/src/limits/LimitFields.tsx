@@ -1,4 +1,5 @@
-import { Group, NumberInput, Select, TextInput } from "@mantine/core";
+import { Group, NumberInput, Select } from "@mantine/core";
+import { AmountInput } from "../shared/AmountInput";
 import { COUNTS, type LimitValues } from "./form";
 
 const PERIODS = [
@@ -26,11 +27,9 @@ export function LimitFields({ field }: Props) {
         />
       ))}
       <Group grow align="flex-start">
-        <TextInput
+        <AmountInput
           label="Budget"
           description="Above it requests are refused"
-          leftSection="$"
-          inputMode="decimal"
           {...field("budget")}
         />
         <Select
@@ -41,11 +40,9 @@ export function LimitFields({ field }: Props) {
           {...field("period")}
         />
       </Group>
-      <TextInput
+      <AmountInput
         label="Soft budget"
         description="From here on there is an alert, and requests still pass"
-        leftSection="$"
-        inputMode="decimal"
         {...field("soft_budget")}
       />
     </>

@@ -1,6 +1,7 @@
-import { Select, TextInput } from "@mantine/core";
+import { Select } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import type { Tenant } from "../api/types";
+import { AmountInput } from "../shared/AmountInput";
 import { notifyDone } from "../shared/confirm";
 import { amountProblem } from "../shared/decimalInput";
 import { FormModal } from "../shared/FormModal";
@@ -49,13 +50,7 @@ export function GrantModal({ tenant, opened, onClose }: Props) {
       pending={give.isPending}
       error={give.error}
     >
-      <TextInput
-        label="Amount"
-        leftSection="$"
-        inputMode="decimal"
-        data-autofocus
-        {...form.getInputProps("amount")}
-      />
+      <AmountInput label="Amount" data-autofocus {...form.getInputProps("amount")} />
       <Select label="Kind" data={KINDS} allowDeselect={false} {...form.getInputProps("kind")} />
     </FormModal>
   );

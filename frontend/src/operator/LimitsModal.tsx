@@ -1,8 +1,9 @@
-import { Modal, NumberInput, Text, TextInput } from "@mantine/core";
+import { Modal, NumberInput, Text } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import type { Limits, Tenant } from "../api/types";
 import { changesOf, LIMIT_PROBLEMS, type LimitValues, valuesOf } from "../limits/form";
 import { LimitFields } from "../limits/LimitFields";
+import { AmountInput } from "../shared/AmountInput";
 import { notifyDone } from "../shared/confirm";
 import { optionalAmountProblem } from "../shared/decimalInput";
 import { ErrorState } from "../shared/ErrorState";
@@ -86,11 +87,9 @@ function LimitsForm({ tenant, opened, onClose, limits }: Props & { limits: Limit
         {`An empty field means no limit. Spent in this period: ${formatMoney(limits.spent)}.`}
       </Text>
       <LimitFields field={(name) => form.getInputProps(name)} />
-      <TextInput
+      <AmountInput
         label="May owe beyond its credit"
         description="0 sells for credit only"
-        leftSection="$"
-        inputMode="decimal"
         {...form.getInputProps("postpaid_limit")}
       />
       <NumberInput

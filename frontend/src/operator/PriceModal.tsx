@@ -1,8 +1,9 @@
-import { NumberInput, Select, SimpleGrid, Text, TextInput } from "@mantine/core";
+import { NumberInput, Select, SimpleGrid, Text } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useDebouncedValue } from "@mantine/hooks";
 import type { Tenant } from "../api/types";
 import { useWorkspace } from "../session/context";
+import { AmountInput } from "../shared/AmountInput";
 import { notifyDone } from "../shared/confirm";
 import { amountProblem, optionalAmountProblem } from "../shared/decimalInput";
 import { FormModal } from "../shared/FormModal";
@@ -103,13 +104,11 @@ export function PriceModal({ opened, onClose, tenants }: Props) {
       />
       <SimpleGrid cols={2}>
         {RATES.map(({ name, label, note }) => (
-          <TextInput
+          <AmountInput
             key={name}
             label={label}
             description={note || undefined}
             inputWrapperOrder={["label", "input", "description", "error"]}
-            leftSection="$"
-            inputMode="decimal"
             {...form.getInputProps(name)}
           />
         ))}

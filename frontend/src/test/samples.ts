@@ -1,4 +1,12 @@
-import type { Adapter, Generation, Session, Usage, UsageNumbers, Version } from "../api/types";
+import type {
+  Adapter,
+  ApiKey,
+  Generation,
+  Session,
+  Usage,
+  UsageNumbers,
+  Version,
+} from "../api/types";
 
 export function aVersion(fields: Partial<Version> = {}): Version {
   return {
@@ -28,6 +36,26 @@ export function anAdapter(fields: Partial<Adapter> = {}): Adapter {
     alias: { splits: [{ version: 1, weight: 100 }], follows_newest: true, rolls_back_to: null },
     pinned: false,
     versions: [aVersion()],
+    ...fields,
+  };
+}
+
+export function aKey(fields: Partial<ApiKey> = {}): ApiKey {
+  return {
+    id: "key_1",
+    name: "ci",
+    prefix: "abc",
+    last4: "1234",
+    scopes: ["inference"],
+    created_at: "2026-03-01T00:00:00Z",
+    expires_at: null,
+    revoked_at: null,
+    last_used_at: null,
+    created_by: null,
+    allowed_models: null,
+    allowed_networks: null,
+    rotated_at: null,
+    old_until: null,
     ...fields,
   };
 }

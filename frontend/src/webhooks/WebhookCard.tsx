@@ -1,8 +1,9 @@
 import { Alert, Badge, Button, Card, Group, Stack, Text, Title } from "@mantine/core";
-import { IconChevronDown, IconChevronUp, IconPlugConnectedX } from "@tabler/icons-react";
+import { IconPlugConnectedX } from "@tabler/icons-react";
 import type { Webhook } from "../api/types";
 import { notifyDone, notifyFailed } from "../shared/confirm";
 import { plural } from "../shared/numbers";
+import { ToggleButton } from "../shared/ToggleButton";
 import { formatAgo, formatDateTime } from "../shared/time";
 import { useUrlState } from "../shared/useUrlState";
 import { Deliveries } from "./Deliveries";
@@ -33,16 +34,9 @@ export function WebhookCard({ webhook }: { webhook: Webhook }) {
           <Text size="xs" c="dimmed">{`added ${formatAgo(webhook.created_at)}`}</Text>
         </Stack>
         <Group gap="xs" wrap="nowrap">
-          <Button
-            variant="subtle"
-            color="gray"
-            size="compact-sm"
-            onClick={toggle}
-            aria-expanded={open}
-            rightSection={open ? <IconChevronUp size={14} /> : <IconChevronDown size={14} />}
-          >
+          <ToggleButton open={open} onToggle={toggle}>
             Deliveries
-          </Button>
+          </ToggleButton>
           <WebhookMenu webhook={webhook} />
         </Group>
       </Group>
