@@ -56,6 +56,17 @@ class Score:
         self.agreeing += int((log_probs.argmax(-1) == baseline.argmax(-1)).sum())
         self.tokens += len(targets)
 
+    def against(self, base: "Score") -> dict[str, float]:
+        """ratio, error: of its perplexity to the base's, and the standard error of that."""
+        apart = self.loss - base.loss
+        return {
+            "perplexity": math.exp(self.loss.mean()),
+            "ratio": math.exp(apart.mean()),
+            "error": float(apart.std()) / self.tokens**0.5,
+            "kl": self.divergence / self.tokens,
+            "agreement": self.agreeing / self.tokens,
+        }
+
 
 def windows(model: Path, tokens: int, context: int) -> Iterator[list[int]]:
     text = "\n\n".join(pydoc_data.topics.topics[name] for name in sorted(pydoc_data.topics.topics))
@@ -112,24 +123,22 @@ def report(scores: dict[KVType, Score], runners: dict[KVType, Runner]) -> dict[s
     result = {}
     print(f"{HEADER}\n{'|---' * HEADER.count(' | ')}|---|")
     for kv_type, score in scores.items():
-        apart = score.loss - scores["bf16"].loss
         size = runners[kv_type].kv.bytes_per_token
         line = {
             "bytes": size,
             "of_bf16": size / runners["bf16"].kv.bytes_per_token,
-            "perplexity": math.exp(score.loss.mean()),
-            "ratio": math.exp(apart.mean()),
-            "error": float(apart.std()) / score.tokens**0.5,
-            "kl": score.divergence / score.tokens,
-            "agreement": score.agreeing / score.tokens,
+            **score.against(scores["bf16"]),
         }
         result[kv_type] = line
-        ratio, error = (f"{100 * share:.2f} %" for share in (line["ratio"] - 1, line["error"]))
-        print(
-            f"| {kv_type} | {size} | {line['of_bf16']:.3f} | {line['perplexity']:.4f} | {ratio} | {error} "
-            f"| {line['kl']:.5f} | {100 * line['agreement']:.2f} % |"
-        )
+        print(f"| {kv_type} | {size} | {line['of_bf16']:.3f} | {cells(line)} |")
     return result
+
+
+def cells(line: dict[str, float]) -> str:
+    """The last five columns of a row, as `Score.against` has them."""
+    ratio, error = (f"{100 * share:.2f} %" for share in (line["ratio"] - 1, line["error"]))
+    shown = (f"{line['perplexity']:.4f}", ratio, error, f"{line['kl']:.5f}", f"{100 * line['agreement']:.2f} %")
+    return " | ".join(shown)
 
 
 def main() -> None:

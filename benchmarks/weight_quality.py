@@ -10,7 +10,6 @@ weights' distribution.
 
 import argparse
 import json
-import math
 import os
 import time
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import get_args
 import torch
 from torch import Tensor
 
-from benchmarks.kv_quality import Score, windows
+from benchmarks.kv_quality import Score, cells, windows
 from engine.adapters.bank import LoraBank
 from engine.cache.kv import KVCache
 from engine.config import WeightType
@@ -72,21 +71,12 @@ def report(model: Path, scores: dict[str, Score]) -> dict[str, dict[str, float]]
     sizes = [(sum(out for _, out in each.modules), each.inside) for layer in layers for each in layer.linears]
     print(f"{HEADER}\n{'|---' * HEADER.count(' | ')}|---|")
     for kind, score in scores.items():
-        apart = score.loss - scores["bf16"].loss
         line = {
             "bytes": sum(out * inside * 2 if kind == "bf16" else out * (inside + 4) for out, inside in sizes),
-            "perplexity": math.exp(score.loss.mean()),
-            "ratio": math.exp(apart.mean()),
-            "error": float(apart.std()) / score.tokens**0.5,
-            "kl": score.divergence / score.tokens,
-            "agreement": score.agreeing / score.tokens,
+            **score.against(scores["bf16"]),
         }
         result[kind] = line
-        ratio, error = (f"{100 * share:.2f} %" for share in (line["ratio"] - 1, line["error"]))
-        print(
-            f"| {kind} | {line['bytes'] / 1e6:.1f} MB | {line['perplexity']:.4f} | {ratio} | {error} "
-            f"| {line['kl']:.5f} | {100 * line['agreement']:.2f} % |"
-        )
+        print(f"| {kind} | {line['bytes'] / 1e6:.1f} MB | {cells(line)} |")
     return result
 
 

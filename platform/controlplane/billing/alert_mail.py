@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from controlplane.billing.models import Alert, AlertKind
+from controlplane.mailing import send_due
 from tenants.models import Membership, Role, User
 from tenants.scope import ALL_TENANTS, tenant_scope
 
@@ -36,14 +37,8 @@ def mail_alerts(*, limit: int = 100) -> int:
     shows alerts, and webhooks carry them."""
     if not settings.EMAIL_HOST:
         return 0
-    sent = 0
     with tenant_scope(ALL_TENANTS):
-        for _ in range(limit):
-            outcome = _mail_one()
-            if outcome is None:
-                break
-            sent += outcome
-    return sent
+        return send_due(_mail_one, limit)
 
 
 @transaction.atomic

@@ -10,6 +10,7 @@ from django.core.mail import EmailMessage
 from django.db import transaction
 from django.utils import timezone
 
+from controlplane.mailing import send_due
 from tenants.credentials import SecurityNotice
 from tenants.notices import Change
 
@@ -37,13 +38,7 @@ def mail_notices(*, limit: int = 100) -> int:
     if not settings.EMAIL_HOST:
         SecurityNotice.objects.all().delete()
         return 0
-    sent = 0
-    for _ in range(limit):
-        outcome = _mail_one()
-        if outcome is None:
-            break
-        sent += outcome
-    return sent
+    return send_due(_mail_one, limit)
 
 
 @transaction.atomic

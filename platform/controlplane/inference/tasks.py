@@ -2,6 +2,7 @@
 when they are sent."""
 
 import logging
+from collections.abc import Callable
 
 from django.conf import settings
 
@@ -21,43 +22,36 @@ PATIENCE_SECONDS = 1.5
 @app.task(name="inference.ingest_journal")  # type: ignore[untyped-decorator]  # celery has no types
 def ingest_journal() -> None:
     """An engine that is away has nothing to tell; its journal is read when it is back."""
-    try:
-        with EngineCalls(settings.ENGINE_URL, seconds=PATIENCE_SECONDS) as engine:
-            ingest(engine)
-    except EngineGone as gone:
-        log.info("journal not read: %s", gone)
+    _ask(ingest, "journal not read")
 
 
 @app.task(name="inference.sync_pins")  # type: ignore[untyped-decorator]  # celery has no types
 def sync_pins() -> None:
     """An engine that is away is told when it is back."""
-    try:
-        with EngineCalls(settings.ENGINE_URL, seconds=PATIENCE_SECONDS) as engine:
-            tell_pins(engine)
-    except EngineGone as gone:
-        log.info("pins not told: %s", gone)
+    _ask(tell_pins, "pins not told")
 
 
 @app.task(name="inference.try_adapter")  # type: ignore[untyped-decorator]  # celery has no types
 def try_adapter(version_id: str) -> None:
     """While the engine is away the version waits: `adapters.resume_checks` sends it again once a minute."""
-    try:
-        with EngineCalls(settings.ENGINE_URL, seconds=PATIENCE_SECONDS) as engine:
-            try_version(engine, version_id)
-    except EngineGone as gone:
-        log.info("version %s not tried yet: %s", version_id, gone)
+    _ask(lambda engine: try_version(engine, version_id), f"version {version_id} not tried yet")
 
 
 @app.task(name="inference.run_evaluation")  # type: ignore[untyped-decorator]  # celery has no types
 def run_evaluation(evaluation_id: str) -> None:
     """While the engine is away it waits: `adapters.resume_evaluations` sends it again."""
-    try:
-        with EngineCalls(settings.ENGINE_URL, seconds=PATIENCE_SECONDS) as engine:
-            run_prompts(engine, evaluation_id)
-    except EngineGone as gone:
-        log.info("evaluation %s waits: %s", evaluation_id, gone)
+    _ask(lambda engine: run_prompts(engine, evaluation_id), f"evaluation {evaluation_id} waits")
 
 
 @app.task(name="inference.find_alerts")  # type: ignore[untyped-decorator]  # celery has no types
 def find_alerts() -> None:
     find()
+
+
+def _ask(work: Callable[[EngineCalls], object], otherwise: str) -> None:
+    """otherwise: what the log says came of it while the engine is away."""
+    try:
+        with EngineCalls(settings.ENGINE_URL, seconds=PATIENCE_SECONDS) as engine:
+            work(engine)
+    except EngineGone as gone:
+        log.info("%s: %s", otherwise, gone)
