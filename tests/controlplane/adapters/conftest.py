@@ -1,5 +1,6 @@
 """Adapters of the tests: their base model, their places on disk, and an upload through the API."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from controlplane.adapters.tasks import check_version
 from controlplane.adapters.trials import Trial, accept_trial
 from tests.controlplane.adapters.peft_folder import BASE, PeftFolder, peft_folder, write_base
 from tests.controlplane.conftest import Api
+from tests.controlplane.fake_engine import FakeEngine
 
 
 @pytest.fixture(autouse=True)
@@ -19,6 +21,14 @@ def places(settings: Settings, tmp_path: Path) -> Path:
     settings.OBJECTS_DIR = tmp_path / "objects"
     settings.STAGING_DIR = tmp_path / "staging"
     return tmp_path
+
+
+@pytest.fixture
+def engine(tmp_path: Path, settings: Settings) -> Iterator[FakeEngine]:
+    found = FakeEngine(f"ipc://{tmp_path}/engine.sock", base_model=settings.MODEL_DIR.name).start()
+    settings.ENGINE_URL = found.url
+    yield found
+    found.kill()
 
 
 def start(api: Api, name: str, folder: PeftFolder) -> dict[str, Any]:

@@ -1,10 +1,6 @@
 """A pinned adapter is one that the engine keeps: an admin says which, the engine is told again when it forgets."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from pytest_django import Settings
 
 from controlplane.adapters.deletion import delete_adapter
 from controlplane.inference.engine_sync import EngineCalls
@@ -16,14 +12,6 @@ from tests.controlplane.adapters.conftest import upload
 from tests.controlplane.adapters.peft_folder import peft_folder
 from tests.controlplane.conftest import Api, Cast, signed_in, with_key
 from tests.controlplane.fake_engine import FakeEngine
-
-
-@pytest.fixture
-def engine(tmp_path: Path, settings: Settings) -> Iterator[FakeEngine]:
-    found = FakeEngine(f"ipc://{tmp_path}/engine.sock", base_model=settings.MODEL_DIR.name).start()
-    settings.ENGINE_URL = found.url
-    yield found
-    found.kill()
 
 
 def adapters(api: Api, *names: str) -> list[str]:

@@ -1,23 +1,9 @@
 """Where a tenant's adapters are, as its pages show it."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-from pytest_django import Settings
-
 from tests.controlplane.adapters.conftest import upload
 from tests.controlplane.adapters.peft_folder import peft_folder
 from tests.controlplane.conftest import Api
 from tests.controlplane.fake_engine import FakeEngine
-
-
-@pytest.fixture
-def engine(tmp_path: Path, settings: Settings) -> Iterator[FakeEngine]:
-    found = FakeEngine(f"ipc://{tmp_path}/engine.sock", base_model=settings.MODEL_DIR.name).start()
-    settings.ENGINE_URL = found.url
-    yield found
-    found.kill()
 
 
 def test_each_version_is_where_the_engine_has_it(owner: Api, stranger: Api, engine: FakeEngine) -> None:

@@ -1,6 +1,5 @@
 """The WebSocket: events of one tenant, to its people, on our own pages."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -40,14 +39,6 @@ def end_session(key: str) -> None:
     request = HttpRequest()
     request.session = consumer.SessionStore(key)
     logout(request)
-
-
-@pytest.fixture
-async def sockets() -> AsyncIterator[list[WebSocket]]:
-    opened: list[WebSocket] = []
-    yield opened
-    for socket in opened:
-        await socket.disconnect()
 
 
 def socket_for(session: str | None, *, tenant: str | None = None, origin: str | None = f"http://{HOST}") -> WebSocket:

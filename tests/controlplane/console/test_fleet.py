@@ -24,11 +24,9 @@ time.sleep(600)
 
 
 @pytest.fixture
-def engine(tmp_path: Path, settings: Any) -> Iterator[FakeEngine]:
-    found = FakeEngine(f"ipc://{tmp_path}/engine.sock").start()
-    settings.ENGINE_URL, settings.HOME = found.url, tmp_path
-    yield found
-    found.kill()
+def engine(engine: FakeEngine, tmp_path: Path, settings: Any) -> FakeEngine:
+    settings.HOME = tmp_path
+    return engine
 
 
 @pytest.fixture

@@ -2,9 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -26,20 +23,9 @@ WATCH, UNWATCH = json.dumps({"watch": ["fleet"]}), json.dumps({"watch": []})
 
 
 @pytest.fixture
-def engine(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEngine]:
+def engine(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     monkeypatch.setattr(fleet_feed, "FRAME_SECONDS", 0.05)
-    found = FakeEngine(f"ipc://{tmp_path}/engine.sock").start()
-    settings.ENGINE_URL = found.url
-    yield found
-    found.kill()
-
-
-@pytest.fixture
-async def sockets() -> AsyncIterator[list[WebSocket]]:
-    opened: list[WebSocket] = []
-    yield opened
-    for socket in opened:
-        await socket.disconnect()
+    return engine
 
 
 def person(email: str, *, is_operator: bool = False, tenant: Tenant | None = None) -> tuple[User, str]:

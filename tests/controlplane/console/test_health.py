@@ -17,14 +17,6 @@ from tests.controlplane.web import Web
 
 
 @pytest.fixture
-def engine(tmp_path: Path, settings: Any) -> Iterator[FakeEngine]:
-    found = FakeEngine(f"ipc://{tmp_path}/engine.sock").start()
-    settings.ENGINE_URL = found.url
-    yield found
-    found.kill()
-
-
-@pytest.fixture
 def all_well(engine: FakeEngine, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A door that answers, a worker, a schedule that ran just now, and a folder for objects."""
     settings.OBJECTS_DIR = tmp_path

@@ -2,16 +2,12 @@
 changes by a bit. And the trial of good ones, on the same engine."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
-from django.test import override_settings
 from safetensors.numpy import save_file
 
 from controlplane.adapters.models import Adapter, AdapterVersion
@@ -20,12 +16,12 @@ from controlplane.inference.engine_faults import EngineGone, EngineRefusal
 from controlplane.inference.engine_sync import EngineCalls
 from controlplane.inference.tasks import try_adapter
 from engine.adapters.format import folder_digest
-from engine.models.demo_model import prepare
 from engine.protocol import AdapterRef, Generate, Sampling
 from tenants.models import Tenant
 from tenants.scope import ALL_TENANTS, tenant_scope
 from tests.controlplane.adapters.hostile import hostile
 from tests.controlplane.adapters.peft_folder import PeftFolder
+from tests.controlplane.inference.real_engine import real_engine
 
 pytestmark = pytest.mark.stack
 ROOT = Path(__file__).resolve().parents[3]
@@ -35,21 +31,9 @@ GREEDY = Sampling(12, temperature=0.0, ignore_eos=True, logprobs=3, prompt_logpr
 
 @pytest.fixture(scope="module")
 def engine_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    model = prepare(Path(os.environ.get("VENEER_TEST_MODEL_HOME", ROOT / ".veneer")))
-    folder = tmp_path_factory.mktemp("real")
-    url = f"ipc://{folder}/engine.sock"
-    command = [
-        sys.executable, "-m", "engine", "--model", str(model), "--home", str(folder), "--url", url,
-        "--device", "cpu", "--kv-pool-tokens", "4096", "--drain-seconds", "0",
-    ]  # fmt: skip
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
-        try:
-            with override_settings(ENGINE_URL=url, MODEL_DIR=model):
-                _wait(url)
-                yield url
-        finally:
-            process.terminate()
-            process.wait(30)
+    with real_engine(tmp_path_factory.mktemp("real")) as url:
+        _wait(url)
+        yield url
 
 
 def _wait(url: str) -> None:

@@ -1,16 +1,12 @@
 """The door before the real engine and the demo model: what it sends is understood, and what comes back adds up."""
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import openai
 import pytest
-from django.test import override_settings
 from django.utils import timezone
 
 from controlplane.adapters.evaluations import start_evaluation
@@ -20,9 +16,9 @@ from controlplane.adapters.states import State
 from controlplane.celery import app
 from controlplane.inference.tasks import run_evaluation
 from engine.adapters.format import folder_digest
-from engine.models.demo_model import prepare
 from tenants.scope import ALL_TENANTS, tenant_scope
 from tests.controlplane.inference.conftest import Caller, holds_of, new_caller, running, usage_of, wait_for
+from tests.controlplane.inference.real_engine import real_engine
 
 pytestmark = pytest.mark.stack
 ROOT = Path(__file__).resolve().parents[3]
@@ -31,25 +27,13 @@ HELLO = [{"role": "user", "content": "Name a colour."}]
 
 @pytest.fixture(scope="module")
 def address(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    model = prepare(Path(os.environ.get("VENEER_TEST_MODEL_HOME", ROOT / ".veneer")))
-    folder = tmp_path_factory.mktemp("real")
-    url = f"ipc://{folder}/engine.sock"
-    command = [
-        sys.executable, "-m", "engine", "--model", str(model), "--home", str(folder), "--url", url,
-        "--device", "cpu", "--kv-pool-tokens", "4096", "--drain-seconds", "0",
-    ]  # fmt: skip
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL) as process:
-        try:
-            with override_settings(ENGINE_URL=url, MODEL_DIR=model):
-                from controlplane.inference.asgi import application  # sets Django up, as in conftest
+    with real_engine(tmp_path_factory.mktemp("real")):
+        from controlplane.inference.asgi import application  # sets Django up, as in conftest
 
-                with running(application) as found:
-                    wait_for(lambda: application._door.engine.is_up, "the engine to be up", 120)
-                    yield found
-                    application._door.check_integrity()
-        finally:
-            process.terminate()
-            process.wait(30)
+        with running(application) as found:
+            wait_for(lambda: application._door.engine.is_up, "the engine to be up", 120)
+            yield found
+            application._door.check_integrity()
 
 
 @pytest.fixture
