@@ -83,6 +83,8 @@ def policies_of(model: Model, beyond: Beyond) -> dict[str, str]:
     everything = {"operator_sees_all": f"TO {OPERATOR} USING (true) WITH CHECK (true)"}
     if table in beyond.operators:
         return everything
+    if table in beyond.published:
+        return everything | {"tenant_reads": f"FOR SELECT TO {APP} USING ({ME} <> '')"}
     if not is_owned(model):
         return {}
     mine = own_rows(model, table)

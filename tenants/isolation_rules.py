@@ -9,10 +9,11 @@ class Beyond:
     between two, a view shows the columns that both may know (`adapters_grantedversion`).
 
     shared: rows of no tenant are everybody's to read. added: and to add. operators: the platform's alone.
-    append_only: nobody may update or delete.
+    published: the platform's, and every tenant's to read. append_only: nobody may update or delete.
     """
 
     shared: frozenset[str] = frozenset()
     added: frozenset[str] = frozenset()
     operators: frozenset[str] = frozenset()
+    published: frozenset[str] = frozenset()
     append_only: frozenset[str] = frozenset()

@@ -14,6 +14,7 @@ from django.test.utils import setup_test_environment  # noqa: E402
 
 from benchmarks.pages.holds import measure_holds  # noqa: E402  # the apps must be ready before
 from benchmarks.pages.rows import KEYS, fill  # noqa: E402
+from benchmarks.pages.summing import measure_summing  # noqa: E402
 from benchmarks.pages.timing import measure_pages  # noqa: E402
 from benchmarks.serving.work import MODEL  # noqa: E402
 from controlplane.quotas.limits import LimitChanges, set_limits  # noqa: E402
@@ -30,14 +31,17 @@ def main(events: int, days: int, seconds: float, postgres_pid: int) -> None:
     Membership.objects.create(tenant=hot, user=user, role=Role.OWNER)
     keys = {tenant: [_key(tenant, n, user if tenant == hot else None) for n in range(KEYS)] for tenant in tenants}
     whose = [(tenant.id, keys[tenant]) for tenant in tenants]
-    fill(os.environ["VENEER_MIGRATION_DATABASE_URL"], tenants=whose, events=events, days=days, model=MODEL)
+    owner_url = os.environ["VENEER_MIGRATION_DATABASE_URL"]
+    fill(owner_url, tenants=whose, events=events, days=days, model=MODEL)
+    sums = measure_summing(owner_url)
     pages, hot_events = measure_pages(hot, user)
     limits = LimitChanges(tokens_per_month=10**15)
     set_limits(tenant=hot, member_id=user.id, changes=limits, actor="bench")
     set_limits(tenant=hot, key_id=keys[hot][0], changes=limits, actor="bench")
     set_limits(tenant=hot, adapter_id="adp_0_1", changes=limits, actor="bench")
     holds = asyncio.run(measure_holds(hot.id, keys[hot][0], "adp_0_1", seconds, postgres_pid))
-    print(json.dumps({"events": events, "hot_events": hot_events, "pages": pages, "holds": holds}))
+    found = {"events": events, "hot_events": hot_events, "sums": sums, "pages": pages, "holds": holds}
+    print(json.dumps(found))
 
 
 def _key(tenant: Tenant, number: int, user: User | None) -> str:

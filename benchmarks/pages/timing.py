@@ -5,32 +5,16 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime, timedelta
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from django.db import connection
-from django.test import Client
 
-from controlplane.inference.queries import generation_of, key_and_spend, limits_of_key, usage_by_model
+from benchmarks.pages.asked import Ask, Subject, asks_of
 from tenants.models import ApiKey, Tenant, User
 from tenants.scope import ALL_TENANTS, tenant_scope
-from tenants.sql import run_sync
 
 TIMES: Final = 7
 BIG_ROWS: Final = 50_000
-# By name: the management API's addresses that pages about usage and limits ask for, and how many days they show.
-PAGES: Final = {
-    "usage by adapter": ("usage", {"group_by": "adapter"}, 30),
-    "usage by key": ("usage", {"group_by": "key"}, 30),
-    "usage by day": ("usage", {"group_by": "day"}, 30),
-    "usage by hour, 2 days": ("usage", {"group_by": "hour"}, 2),
-    "series by day and adapter": ("usage/timeseries", {"step": "day", "split": "adapter"}, 30),
-    "series by day and key": ("usage/timeseries", {"step": "day", "split": "key"}, 30),
-    "series by hour and adapter, 2 days": ("usage/timeseries", {"step": "hour", "split": "adapter"}, 2),
-    "balance": ("balance", {}, 0),
-    "limits": ("limits", {}, 0),
-}
 
 
 @dataclass
@@ -63,44 +47,15 @@ class Page:
 def measure_pages(tenant: Tenant, owner: User) -> tuple[list[dict[str, Any]], int]:
     """And the number of the tenant's events."""
     big = set(_column("SELECT relname FROM pg_class WHERE relkind = 'r' AND reltuples >= %s", BIG_ROWS))
-    asks = {**_pages(owner), **_door(tenant)}
-    found = [asdict(_measured(name, ask, tenant, big)) for name, ask in asks.items()]
+    key = ApiKey.objects.filter(tenant=tenant).order_by("-created_at")[0].id
+    [newest] = _column("SELECT max(request_id) FROM billing_usageevent WHERE tenant_id = %s", tenant.id)
+    subject = Subject(owner, tenant.id, key, "adp_0_1", newest)
+    found = [asdict(_measured(name, ask, tenant, big)) for name, ask in asks_of(subject).items()]
     [count] = _column("SELECT count(*) FROM billing_usageevent WHERE tenant_id = %s", tenant.id)
     return found, count
 
 
-def _pages(owner: User) -> dict[str, Callable[[], None]]:
-    client, now = Client(), datetime.now(UTC)
-    client.force_login(owner)
-
-    def asking(path: str, query: dict[str, str], days: int) -> Callable[[], None]:
-        span = {"from": (now - timedelta(days=days)).isoformat(), "to": now.isoformat()} if days else {}
-
-        def ask() -> None:
-            response = client.get(f"/api/v1/{path}?{urlencode({**query, **span})}")
-            assert response.status_code == 200, response.content
-
-        return ask
-
-    return {name: asking(*about) for name, about in PAGES.items()}
-
-
-def _door(tenant: Tenant) -> dict[str, Callable[[], None]]:
-    """What programs read: GET /v1/usage, /v1/key and /v1/generation."""
-    now, key = datetime.now(UTC), ApiKey.objects.filter(tenant=tenant).order_by("-created_at")[0].id
-    [newest] = _column("SELECT max(request_id) FROM billing_usageevent WHERE tenant_id = %s", tenant.id)
-    names = {"tenant_id": tenant.id, "key_id": key}
-    span = {"tenant_id": tenant.id, "start": now - timedelta(days=30), "end": now}
-    plans = {
-        "GET /v1/usage": lambda: usage_by_model(**span),  # type: ignore[arg-type]
-        "GET /v1/key: spend": lambda: key_and_spend(**names),
-        "GET /v1/key: limits": lambda: limits_of_key(**names),
-        "GET /v1/generation": lambda: generation_of(tenant_id=tenant.id, request_id=newest),
-    }
-    return {name: lambda plan=plan: run_sync(plan(), tenant=tenant.id) for name, plan in plans.items()}  # type: ignore[misc]
-
-
-def _measured(name: str, ask: Callable[[], None], tenant: Tenant, big: set[str]) -> Page:
+def _measured(name: str, ask: Ask, tenant: Tenant, big: set[str]) -> Page:
     runs = []
     for _ in range(TIMES + 1):
         clock = Clock()

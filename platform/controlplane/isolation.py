@@ -12,10 +12,10 @@ BEYOND_ITS_OWN: Final = Beyond(
         {
             "billing_enginerecord",
             "billing_enginequarter",
-            "billing_rollupmark",
             "billing_takenback",
             "billing_providernotice",
         }
     ),
+    published=frozenset({"billing_rollupmark"}),
     append_only=frozenset({"tenants_auditrow"}),
 )

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def printed() -> str:
-    command = [sys.executable, "-m", "benchmarks.usage", "--events", "3000", "--tenants", "4", "--days", "40"]
+    command = [sys.executable, "-m", "benchmarks.usage", "--events", "60000", "--tenants", "36", "--days", "60"]
     env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{ROOT}:{ROOT / 'platform'}"}
     return subprocess.run(
         [*command, "--seconds", "0.3"], cwd=ROOT, env=env, check=True, stdout=subprocess.PIPE, text=True, timeout=300
@@ -29,9 +29,9 @@ def found(printed: str) -> dict[str, Any]:
 
 
 def test_the_largest_tenant_has_its_share_and_every_page_is_asked_for(found: dict[str, Any]) -> None:
-    assert found["events"] == 3000
-    assert 1200 < found["hot_events"] < 1800  # 1 / sqrt(4)
-    assert len(found["pages"]) >= 10
+    assert found["events"] == 60_000
+    assert 9_000 < found["hot_events"] < 11_000  # 1 / sqrt(36)
+    assert len(found["pages"]) >= 25
     assert all(page["statements"] > 0 and page["sql_ms"] > 0 for page in found["pages"])
 
 
@@ -56,3 +56,9 @@ def test_a_goal_that_is_missed_is_named(found: dict[str, Any]) -> None:
     scanning["pages"][0]["scanned"] = ["billing_usageevent"]
     contended["holds"][0]["per_s"] = 499.0
     assert [list(goals_of(each).values()).index(False) for each in (slow, scanning, contended)] == [0, 1, 2]
+
+
+def test_no_plan_scans_a_big_table(found: dict[str, Any]) -> None:
+    """Of the events, and of their sums: more rows than `timing.BIG_ROWS` each."""
+    assert sum(found["sums"]["rows"].values()) > 50_000
+    assert {page["page"]: page["scanned"] for page in found["pages"] if page["scanned"]} == {}

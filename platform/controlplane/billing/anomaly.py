@@ -21,7 +21,7 @@ from django.utils import timezone
 from controlplane.billing.alerts import raise_alert
 from controlplane.billing.costing import money_text
 from controlplane.billing.models import AlertKind
-from controlplane.billing.rollup import USED, reading
+from controlplane.billing.reading import USED, USED_BY_TENANT, reading
 from controlplane.billing.rounding import CENT, NOTHING
 from tenants.scope import ALL_TENANTS
 from tenants.sql import Plan, Query, Row, run_sync
@@ -37,8 +37,8 @@ WITH {USED} SELECT e.tenant_id, max(t.name) AS name, sum(e.amount) AS spent
 FROM used e JOIN tenants_tenant t ON t.id = e.tenant_id GROUP BY e.tenant_id HAVING sum(e.amount) > %(least)s
 """  # noqa: S608  # constants only
 _BEFORE: Final = f"""
-WITH {USED} SELECT date_trunc('day', at, 'UTC') AS day, sum(amount) AS spent FROM used
-WHERE tenant_id = %(tenant)s GROUP BY 1 ORDER BY 1
+WITH {USED_BY_TENANT} SELECT date_trunc('day', at, 'UTC') AS day, sum(amount) AS spent FROM used
+GROUP BY 1 ORDER BY 1
 """  # noqa: S608  # constants only
 
 
@@ -81,13 +81,13 @@ def _look(row: Row, day: datetime) -> bool:
 
 
 def _today(day: datetime, now: datetime) -> Plan[list[Row]]:
-    return (yield Query(_TODAY, {**(yield from reading(day, now)).params(), "least": LEAST}))
+    return (yield Query(_TODAY, (yield from reading(day, now)).params(least=LEAST)))
 
 
 def _days_before(tenant_id: str, day: datetime) -> Plan[list[Decimal]]:
     """From the first day with usage on, at most DAYS of them; a day without usage cost nothing."""
-    span = yield from reading(day - timedelta(days=DAYS), day)
-    rows = yield Query(_BEFORE, {**span.params(), "tenant": tenant_id})
+    span = yield from reading(day - timedelta(days=DAYS), day, tenant_id=tenant_id, step="day")
+    rows = yield Query(_BEFORE, span.params())
     if not rows:
         return []
     spent = {row["day"].astimezone(UTC): row["spent"] for row in rows}

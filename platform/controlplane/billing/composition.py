@@ -39,7 +39,7 @@ class Composition:
 
 
 def composition(wanted: Slice) -> Plan[Composition]:
-    [row] = yield Query(f"SELECT {_SUMS} {wanted.sql(_PRICE)}", wanted.params())
+    [row] = yield from wanted.of_sums(_SUMS, joins=_PRICE)
     return _composed(row)
 
 

@@ -6,7 +6,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, Final, Literal
 
 from controlplane.billing.costing import COUNTS, cost_of, money_text, per_million
-from controlplane.billing.rollup import USED, reading
+from controlplane.billing.reading import USED, reading
 from tenants.sql import Plan, Query, Row
 
 MarginGroup = Literal["tenant", "adapter", "key", "model", "day", "hour"]
@@ -75,10 +75,9 @@ def margin_by(
 ) -> Plan[list[Row]]:
     """Rows with the sums of [start, end), and either `group`, `label` and `tenant` (dearest first) or `at`, the start
     of the day or hour in `tz`, and the `first` instant seen in it."""
-    span = {**(yield from reading(start, end)).params(), "tenant": tenant_id}
-    if group_by in TIMES:
-        return (yield Query(_BY_TIME, {**span, "step": group_by, "tz": tz}))
-    return (yield Query(_BY_NAME[group_by], span))
+    step = group_by if group_by in TIMES else None
+    span = yield from reading(start, end, step=step, tz=tz)
+    return (yield Query(_BY_TIME if step else _BY_NAME[group_by], span.params(tenant=tenant_id, step=step, tz=tz)))
 
 
 def devices(*, start: datetime, end: datetime) -> Plan[Devices]:

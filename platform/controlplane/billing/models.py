@@ -32,7 +32,7 @@ from controlplane.billing.payment_models import (
     ProviderNotice,
     TakenBack,
 )
-from controlplane.billing.rollup_models import RollupMark, UsageQuarter
+from controlplane.billing.rollup_models import RollupMark, UsageSum
 from tenants.ids import new_id
 from tenants.models import ApiKey, Tenant
 from tenants.scope import TenantManager
@@ -42,7 +42,7 @@ __all__ = [
     "EarnedEvent", "EngineQuarter", "EngineRecord", "EntryKind", "Grant", "GrantKind", "GrantUse", "Invoice",
     "InvoiceEntry", "LedgerAccount", "LedgerEntry", "LedgerTransaction", "LineKind", "Markup", "Payment",
     "PaymentKind", "PaymentReversal", "PaymentState", "Price", "ProviderNotice", "RollupMark", "Statement",
-    "StatementEarning", "StatementEvent", "StatementLine", "TakenBack", "UsageEvent", "UsageQuarter", "UseKind",
+    "StatementEarning", "StatementEvent", "StatementLine", "TakenBack", "UsageEvent", "UsageSum", "UseKind",
     "WebhookAttempt", "WebhookDelivery", "WebhookEndpoint",
 ]  # fmt: skip
 Check = models.CheckConstraint
@@ -145,9 +145,18 @@ class UsageEvent(models.Model):
 
     class Meta:
         indexes: ClassVar[list[models.Index]] = [
-            models.Index(fields=["tenant", "finished_at"], name="usage_by_time"),
+            # With all that `latency` reads.
+            models.Index(
+                fields=["tenant", "finished_at"],
+                include=["started_at", "first_at", "completion_tokens"],
+                name="usage_by_time",
+            ),
             BrinIndex(fields=["finished_at"], name="usage_of_all_by_time"),  # events come nearly in order
-            BrinIndex(fields=["booked_at"], name="usage_by_booking"),
+            models.Index(
+                fields=["tenant", "finished_at"],
+                condition=~Q(finish_reason__in=["stop", "length"]),
+                name="usage_not_completed",
+            ),
             models.Index(fields=["markup_id"], condition=Q(markup_id__isnull=False), name="usage_by_markup"),
         ]
         constraints: ClassVar[list[models.BaseConstraint]] = [

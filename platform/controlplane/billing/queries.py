@@ -7,16 +7,17 @@ from typing import Final, Literal, cast
 from controlplane.billing.ledger import CREDITED, balance_of
 from controlplane.billing.models import AccountKind
 from controlplane.billing.slices import NAMED, Slice, Split
-from tenants.sql import Plan, Query, Row
+from tenants.sql import Plan, Row
 
 Step = Literal["day", "hour", "month"]
 GroupBy = Split | Step
 STEPS: Final[tuple[Step, ...]] = ("day", "hour", "month")
 
-_SUMS: Final = """count(*) AS requests, sum(e.prompt_tokens) AS prompt_tokens, sum(e.cached_tokens) AS cached_tokens,
-    sum(e.completion_tokens) AS completion_tokens, sum(e.device_ns) AS device_ns, sum(e.amount) AS amount"""
+_SUMS: Final = """sum(e.requests) AS requests, sum(e.prompt_tokens) AS prompt_tokens,
+    sum(e.cached_tokens) AS cached_tokens, sum(e.completion_tokens) AS completion_tokens,
+    sum(e.device_ns) AS device_ns, sum(e.amount) AS amount"""
 # date_trunc with a zone: a day is a local day, however long; the two 01:00 hours of autumn stay two.
-_AT: Final = "date_trunc(%(step)s::text, e.finished_at, %(tz)s::text) AS at, min(e.finished_at) AS first"
+_AT: Final = "date_trunc(%(step)s::text, e.at, %(tz)s::text) AS at, min(e.at) AS first"
 
 
 def usage_by(wanted: Slice, *, group_by: GroupBy, tz: str = "UTC") -> Plan[list[Row]]:
@@ -24,18 +25,17 @@ def usage_by(wanted: Slice, *, group_by: GroupBy, tz: str = "UTC") -> Plan[list[
     `label` (dearest first) or `at`, the start of the step in `tz`, and the `first` instant seen in it. Their sums are
     those of the slice."""
     if group_by in STEPS:
-        sql = f"SELECT {_AT}, {_SUMS} {wanted.sql()} GROUP BY 1 ORDER BY 1"
-        return (yield Query(sql, wanted.params(step=group_by, tz=tz)))
+        return (yield from wanted.of_sums(f"{_AT}, {_SUMS}", "GROUP BY 1 ORDER BY 1", step=group_by, tz=tz))
     group, label = NAMED[cast(Split, group_by)]
-    sql = f"SELECT {group} AS group, {label} AS label, {_SUMS} {wanted.sql()} GROUP BY 1 ORDER BY amount DESC, 1"
-    return (yield Query(sql, wanted.params()))
+    select = f"{group} AS group, {label} AS label, {_SUMS}"
+    return (yield from wanted.of_sums(select, "GROUP BY 1 ORDER BY amount DESC, 1"))
 
 
 def usage_series(wanted: Slice, *, step: Step, split: Split, tz: str = "UTC") -> Plan[list[Row]]:
     """The same sums per step and group; steps without usage have no row."""
     group, label = NAMED[split]
-    sql = f"SELECT {_AT}, {group} AS group, {label} AS label, {_SUMS} {wanted.sql()} GROUP BY 1, 3 ORDER BY 1, 3"
-    return (yield Query(sql, wanted.params(step=step, tz=tz)))
+    select = f"{_AT}, {group} AS group, {label} AS label, {_SUMS}"
+    return (yield from wanted.of_sums(select, "GROUP BY 1, 3 ORDER BY 1, 3", step=step, tz=tz))
 
 
 @dataclass(frozen=True)

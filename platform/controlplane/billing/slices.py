@@ -8,6 +8,9 @@ from typing import Any, Final, Literal
 
 from django.db.models import Q
 
+from controlplane.billing.reading import USED_BY_TENANT, reading
+from tenants.sql import Plan, Query, Row
+
 Split = Literal["adapter", "key", "member", "model"]
 SPLITS: Final[tuple[Split, ...]] = ("adapter", "key", "member", "model")
 PLAYGROUND: Final = "playground"
@@ -26,9 +29,9 @@ NAMED: Final[Mapping[Split, tuple[str, str]]] = {
     "member": (f"coalesce(k.created_by_id, '{NOBODY}')", "max(coalesce(u.email, 'No member'))"),
     "model": ("e.model", "max(e.model)"),
 }
-_JOINS: Final = """FROM billing_usageevent e JOIN tenants_apikey k ON k.id = e.key_id
-LEFT JOIN tenants_user u ON u.id = k.created_by_id"""
-_SPAN: Final = "WHERE e.tenant_id = %(tenant)s AND e.finished_at >= %(start)s AND e.finished_at < %(end)s"
+_WHO: Final = "JOIN tenants_apikey k ON k.id = e.key_id LEFT JOIN tenants_user u ON u.id = k.created_by_id"
+_OF_KEYS: Final = frozenset({"key", "member"})
+_SPAN: Final = "e.tenant_id = %(tenant)s AND e.finished_at >= %(start)s AND e.finished_at < %(end)s"
 
 
 @dataclass(frozen=True)
@@ -40,14 +43,29 @@ class Slice:
     end: datetime
     only: Mapping[Split, str] = field(default_factory=lambda: MappingProxyType({}))
 
-    def sql(self, joins: str = "") -> str:
-        """FROM and WHERE: `e` is the usage event, `k` its key, `u` who issued that. joins: more of them."""
-        wanted = (f"AND {NAMED[split][0]} = %(only_{split})s" for split in SPLITS if split in self.only)
-        return " ".join((_JOINS, joins, _SPAN, *wanted))
+    def of_sums(
+        self, select: str, then: str = "", *, joins: str = "", step: str | None = None, tz: str = "UTC"
+    ) -> Plan[list[Row]]:
+        """`SELECT select FROM used e joins WHERE ... then` (`reading`), with `k` the key and `u` who issued it. step,
+        tz: how rows are grouped by time, where they are."""
+        found = yield from reading(self.start, self.end, tenant_id=self.tenant_id, step=step, tz=tz)
+        sql = f"WITH {USED_BY_TENANT} SELECT {select} FROM used e {_WHO} {joins} WHERE {self._only('true')} {then}"  # noqa: S608  # ours
+        return (yield Query(sql, found.params(step=step, tz=tz, **self._groups())))
 
-    def params(self, **more: Any) -> dict[str, Any]:
-        only = {f"only_{split}": group for split, group in self.only.items()}
-        return {"tenant": self.tenant_id, "start": self.start, "end": self.end, **only, **more}
+    def of_events(self, select: str) -> Plan[list[Row]]:
+        """`SELECT select` of the usage events `e`, one by one. Without the keys unless they are asked about: so that an
+        index alone may answer."""
+        who = _WHO if _OF_KEYS & self.only.keys() else ""
+        sql = f"SELECT {select} FROM billing_usageevent e {who} WHERE {self._only(_SPAN)}"  # noqa: S608  # ours
+        params = {"tenant": self.tenant_id, "start": self.start, "end": self.end}
+        return (yield Query(sql, {**params, **self._groups()}))
+
+    def _only(self, condition: str) -> str:
+        wanted = (f"{NAMED[split][0]} = %(only_{split})s" for split in SPLITS if split in self.only)
+        return " AND ".join((condition, *wanted))
+
+    def _groups(self) -> dict[str, Any]:
+        return {f"only_{split}": group for split, group in self.only.items()}
 
     def condition(self) -> Q:
         """The same rows, of `UsageEvent`."""

@@ -32,7 +32,7 @@ async def usage(call: Call) -> HttpResponseBase:
     tenant = call.principal.tenant_id
     rows = await run_async(call.door.pool, usage_by_model(tenant_id=tenant, start=start, end=end), tenant=tenant)
     total = {name: sum((row[name] for row in rows), Decimal(0)) for name in (*_COUNTS, "device_ns", "amount")}
-    data = [{"model": row["model"], **_numbers(row)} for row in rows]
+    data = [{"model": row["group"], **_numbers(row)} for row in rows]
     return json_reply(
         {"object": "usage", "from": start.isoformat(), "to": end.isoformat(), "data": data, "total": _numbers(total)}
     )

@@ -1,29 +1,27 @@
 """What a key may read about itself and its tenant, as plans. Times are UTC; ranges are half-open."""
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from controlplane.billing.queries import usage_by
+from controlplane.billing.reading import USED_BY_TENANT, reading
+from controlplane.billing.slices import Slice
 from controlplane.quotas.queries import HoldRecord, QuotaState, hold_record, quota_state
 from tenants.sql import Plan, Query, Row
 
-_USAGE_BY_MODEL: Final = """
-SELECT model, count(*) AS requests, sum(prompt_tokens) AS prompt_tokens, sum(cached_tokens) AS cached_tokens,
-    sum(completion_tokens) AS completion_tokens, sum(device_ns) AS device_ns, sum(amount) AS amount
-FROM billing_usageevent
-WHERE tenant_id = %(tenant)s AND finished_at >= %(start)s AND finished_at < %(end)s
-GROUP BY model ORDER BY model
-"""
+_EVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _KEY: Final = """
 SELECT id, name, prefix, last4, expires_at FROM tenants_apikey WHERE id = %(key)s
 """
 _ISSUER: Final = "SELECT created_by_id FROM tenants_apikey WHERE id = %(key)s AND created_by_id IS NOT NULL"
-_KEY_SPEND: Final = """
-SELECT coalesce(sum(amount), 0) AS total,
-    coalesce(sum(amount) FILTER (WHERE finished_at >= date_trunc('day', now(), 'UTC')), 0) AS daily,
-    coalesce(sum(amount) FILTER (WHERE finished_at >= date_trunc('week', now(), 'UTC')), 0) AS weekly,
-    coalesce(sum(amount) FILTER (WHERE finished_at >= date_trunc('month', now(), 'UTC')), 0) AS monthly
-FROM billing_usageevent WHERE tenant_id = %(tenant)s AND key_id = %(key)s
-"""
+# Days, weeks and months of UTC are made of whole days of sums: each row is in one of them.
+_KEY_SPEND: Final = f"""
+WITH {USED_BY_TENANT} SELECT coalesce(sum(amount), 0) AS total,
+    coalesce(sum(amount) FILTER (WHERE at >= date_trunc('day', now(), 'UTC')), 0) AS daily,
+    coalesce(sum(amount) FILTER (WHERE at >= date_trunc('week', now(), 'UTC')), 0) AS weekly,
+    coalesce(sum(amount) FILTER (WHERE at >= date_trunc('month', now(), 'UTC')), 0) AS monthly
+FROM used WHERE key_id = %(key)s
+"""  # noqa: S608  # constants only
 _GENERATION: Final = """
 SELECT model, adapter_version_id, key_id, is_batch, prompt_tokens, cached_tokens, completion_tokens, device_ns, amount,
     finish_reason, started_at, first_at, finished_at
@@ -32,14 +30,17 @@ FROM billing_usageevent WHERE tenant_id = %(tenant)s AND request_id = %(request_
 
 
 def usage_by_model(*, tenant_id: str, start: datetime, end: datetime) -> Plan[list[Row]]:
-    return (yield Query(_USAGE_BY_MODEL, {"tenant": tenant_id, "start": start, "end": end}))
+    """Rows of `usage_by`, by the model's name: their `group`."""
+    rows = yield from usage_by(Slice(tenant_id, start, end), group_by="model")
+    return sorted(rows, key=lambda row: str(row["group"]))
 
 
 def key_and_spend(*, tenant_id: str, key_id: str) -> Plan[tuple[Row, Row]]:
     """The key itself, and what it has spent in all and in this day, week and month."""
-    names = {"tenant": tenant_id, "key": key_id}
-    [key] = yield Query(_KEY, names)
-    [spend] = yield Query(_KEY_SPEND, names)
+    [key] = yield Query(_KEY, {"key": key_id})
+    soon = datetime.now(UTC) + timedelta(days=1)  # an engine's clock may be ahead
+    found = yield from reading(_EVER, soon, tenant_id=tenant_id)
+    [spend] = yield Query(_KEY_SPEND, found.params(key=key_id))
     return key, spend
 
 

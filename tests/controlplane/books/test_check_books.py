@@ -24,11 +24,11 @@ from tests.controlplane.books.journal import HOLD, write
 from tests.controlplane.fake_engine import FakeEngine
 from tests.controlplane.money import Customer, D, customer_named, everything, settle_hold
 
-# Of what these tests have nothing of: those of mark-ups, payments and the sums by quarter hours have.
+# Of what these tests have nothing of: those of mark-ups, payments and the sums of usage have.
 ELSEWHERE = {
     "mark-ups are charged to whom they were set for, on the adapter they were set on",
     "each payment is in the books once, and back out of them as far as it went back",
-    "usage that was summed up by quarter hours is what its events come to",
+    "usage that was summed up ahead is what its events come to",
 }
 
 
