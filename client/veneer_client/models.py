@@ -342,7 +342,7 @@ class GiveGrantRequest(Struct, kw_only=True):
 
 class GrantShape(Struct, kw_only=True):
     """
-    Usage that ended before expires_at (null: never) is covered. remaining: not used yet, and not expired.
+    Usage that began before expires_at (null: never) is covered. remaining: not used yet, and not expired.
     """
 
     id: str

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 from django.http import StreamingHttpResponse
 
-# What spreadsheets take for the start of a formula (OWASP, "CSV injection").
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
+# What spreadsheets take for the start of a formula (OWASP, "CSV injection"), also behind blanks, which some cut off.
+_FORMULA: Final = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+_CUT_OFF: Final = ("\t", "\r", "\n")
 
 
 def csv_lines(columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -43,7 +44,8 @@ def cell(value: Any) -> str:
             return json.dumps(value, ensure_ascii=False, sort_keys=True)
         case _:
             text = str(value)
-            return f"'{text}" if text.startswith(_FORMULA) else text
+            is_formula = text.startswith(_CUT_OFF) or text.lstrip(" \t\r\n\xa0\u200b\u3000\ufeff").startswith(_FORMULA)
+            return f"'{text}" if is_formula else text
 
 
 def csv_response(name: str, lines: Iterable[str]) -> StreamingHttpResponse:

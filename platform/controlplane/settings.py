@@ -85,6 +85,8 @@ BATCH_LINES_PER_TENANT = env_int("VENEER_BATCH_LINES_PER_TENANT", 4)
 AUTH_CACHE_SECONDS = 0.8  # a revoked key is refused within a second, everywhere
 # What an hour of this device costs the operator, in dollars: turns device-seconds into cost.
 DEVICE_COST_PER_HOUR = _setting("VENEER_DEVICE_COST_PER_HOUR", "0.40")
+# And a kilowatt-hour, where the device counts its energy; empty: the hour's price has it.
+ENERGY_COST_PER_KWH = _setting("VENEER_ENERGY_COST_PER_KWH", "")
 # What the owner of a shared adapter may ask on top, in dollars per million tokens, and the operator's percentage of it.
 MAX_MARKUP = env_str("VENEER_MAX_MARKUP", "10")
 MARKUP_SHARE_PERCENT = env_int("VENEER_MARKUP_SHARE_PERCENT", 20)
@@ -249,8 +251,9 @@ CELERY_BEAT_SCHEDULE = {
     "mail-alerts": {"task": "billing.mail_alerts", "schedule": 30.0},
     "send-webhooks": {"task": "billing.send_webhooks", "schedule": 5.0},
     "roll-up-usage": {"task": "billing.roll_up", "schedule": 60.0},
+    "reconcile-hours": {"task": "billing.reconcile", "schedule": 1800.0},
     "find-unusual-spend": {"task": "billing.find_unusual_spend", "schedule": 300.0},
-    "expire-credit": {"task": "billing.expire_credit", "schedule": 60.0},
+    "expire-credit": {"task": "inference.expire_credit", "schedule": 60.0},
     "mail-notices": {"task": "console.mail_notices", "schedule": 15.0},
     "sweep-sessions": {"task": "console.sweep_sessions", "schedule": 3600.0},
     "sweep-answers": {"task": "console.sweep_answers", "schedule": 3600.0},

@@ -1,11 +1,11 @@
 """Credit that runs out: what is used first, and what becomes of the rest.
 
-A grant covers usage that ended before it expires, whenever that usage is billed. Grants that expire first are used
-first; what is left of one at its expiry is booked away.
+A grant covers usage that began before it expires, whenever that ends or is billed: what was let in on credit is paid
+by it. Grants that expire first are used first; what is left of one at its expiry is booked away.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
@@ -20,14 +20,14 @@ from tenants.models import Tenant
 from tenants.scope import ALL_TENANTS, tenant_scope
 from tenants.sql import Plan, Query, Row, run_sync
 
-# Dollars of a statement's usage (of the open usage, without one) that ended before each grant's expiry.
+# Dollars of a statement's usage (of the open usage, without one) that began before each grant's expiry.
 _COVERABLE: Final = """
 SELECT grants.id, grants.kind, grants.expires_at, grants.amount - coalesce(
     (SELECT sum(amount) FROM billing_grantuse used WHERE used.grant_id = grants.id), 0) AS remaining,
     CASE WHEN grants.expires_at IS NULL OR grants.expires_at >= %(until)s THEN NULL ELSE (
         SELECT coalesce(sum(event.amount), 0) FROM billing_usageevent event
         LEFT JOIN billing_statementevent marked ON marked.event_id = event.id
-        WHERE event.tenant_id = %(tenant)s AND event.finished_at < grants.expires_at
+        WHERE event.tenant_id = %(tenant)s AND event.started_at < grants.expires_at
             AND marked.statement_id IS NOT DISTINCT FROM %(statement)s::text
     ) END AS coverable
 FROM billing_grant grants WHERE grants.tenant_id = %(tenant)s
@@ -48,7 +48,7 @@ ORDER BY grants.tenant_id
 
 @dataclass(frozen=True)
 class Source:
-    """A grant with what is left of it. coverable: dollars of usage that ended before it expires; None: all of it."""
+    """A grant with what is left of it. coverable: dollars of usage that began before it expires; None: all of it."""
 
     id: str
     kind: str
@@ -73,8 +73,8 @@ def uses_of(sources: Sequence[Source], total: Decimal) -> list[Decimal]:
 
 
 def use_credit(*, tenant: Tenant, statement_id: str, total: Decimal, until: datetime) -> Plan[Decimal]:
-    """Take what a statement's total may have from credit, end what has expired by `until`; returns dollars used. The
-    uses refer to the statement, which the caller writes in the same transaction."""
+    """Take what a statement's total may have from credit; returns dollars used. The uses refer to the statement, which
+    the caller writes in the same transaction. until: the end of its period."""
     sources = yield from _sources(tenant.id, statement_id, until)
     uses = uses_of(sources, total)
     _write(tenant, [(s, UseKind.USED, use) for s, use in zip(sources, uses, strict=True)], statement_id)
@@ -82,32 +82,32 @@ def use_credit(*, tenant: Tenant, statement_id: str, total: Decimal, until: date
     if used:
         entries = {"credit": used, "receivable": CREDITED * used}
         yield from post(transaction_id=f"credit:{statement_id}", tenant_id=tenant.id, kind="credit", entries=entries)
-    for source, use in zip(sources, uses, strict=True):
-        if source.expires_at and source.expires_at <= until:
-            yield from _expire(tenant, source, source.remaining - use)
     return used
 
 
-def expire_credit() -> int:
-    """Book away what is left of grants whose time is over, but for what usage that is not billed yet will take.
-    Returns for how many tenants something was looked at; any number of calls have the effect of one."""
+def expire_credit(held_by: Callable[[str], Decimal]) -> int:
+    """Book away what is left of grants whose time is over, but for what usage that is not billed yet will take, and
+    requests that still run may take. held_by: a tenant's id -> dollars that those hold. Returns for how many tenants
+    something was looked at; any number of calls have the effect of one."""
     tenants = [row["tenant_id"] for row in run_sync(_with_expired())]
     with tenant_scope(ALL_TENANTS):
         for tenant in Tenant.objects.filter(id__in=tenants).order_by("id"):
-            _expire_of(tenant)
+            _expire_of(tenant, held_by)
     return len(tenants)
 
 
 @transaction.atomic
-def _expire_of(tenant: Tenant) -> None:
+def _expire_of(tenant: Tenant, held_by: Callable[[str], Decimal]) -> None:
     lock_closing(tenant)
-    run_sync(_expire_unneeded(tenant, timezone.now()))
+    held = held_by(tenant.id)  # first: what ends meanwhile is counted twice, and not missed
+    run_sync(_expire_unneeded(tenant, held, timezone.now()))
 
 
-def _expire_unneeded(tenant: Tenant, now: datetime) -> Plan[None]:
-    sources = yield from _sources(tenant.id, None, now)
+def _expire_unneeded(tenant: Tenant, held: Decimal, now: datetime) -> Plan[None]:
+    found = yield from _sources(tenant.id, None, now)
+    sources = [replace(each, coverable=None if each.coverable is None else each.coverable + held) for each in found]
     [unbilled] = yield Query(_OPEN, {"tenant": tenant.id})
-    for source, use in zip(sources, uses_of(sources, unbilled["amount"]), strict=True):
+    for source, use in zip(sources, uses_of(sources, unbilled["amount"] + held), strict=True):
         if source.expires_at and source.expires_at <= now:
             yield from _expire(tenant, source, source.remaining - use)
 

@@ -52,10 +52,11 @@ def new_fetcher() -> Fetcher:
     return Fetcher(read_networks(settings.FETCH_ALLOWED_NETWORKS), seconds=ANSWER_SECONDS)
 
 
-def send_due(fetcher: Fetcher, *, limit: int = 50) -> int:
-    """Send what is due, and return how many were tried. Any number of workers may do so side by side."""
+def send_due(fetcher: Fetcher, *, limit: int = 50, tenant: str = ALL_TENANTS) -> int:
+    """Send what is due of one tenant, or of all, and return how many were tried. Any number of workers may do so side by
+    side."""
     tried = 0
-    with tenant_scope(ALL_TENANTS):
+    with tenant_scope(tenant):
         for delivery in _claimed(limit):
             _finish(delivery, send(delivery, fetcher))
             tried += 1
@@ -124,22 +125,24 @@ def _sealed(endpoint: WebhookEndpoint, now: datetime) -> list[str]:
 
 @transaction.atomic
 def _finish(delivery: WebhookDelivery, outcome: Outcome) -> None:
+    endpoint = WebhookEndpoint.objects.select_for_update().filter(id=delivery.endpoint_id).first()
+    if endpoint is None:
+        return  # deleted with its deliveries while this one was on its way
     WebhookAttempt.objects.create(
         tenant_id=delivery.tenant_id, delivery=delivery, status=outcome.status, error=outcome.error,
         excerpt=outcome.excerpt, duration_ms=outcome.duration_ms,
     )  # fmt: skip
     rows = WebhookDelivery.objects.filter(id=delivery.id)
-    endpoint = WebhookEndpoint.objects.filter(id=delivery.endpoint_id)
     if outcome.is_taken:
         rows.update(state=DeliveryState.DELIVERED, tries=F("tries") + 1)
-        endpoint.update(failures=0, failing_since=None)
+        WebhookEndpoint.objects.filter(id=endpoint.id).update(failures=0, failing_since=None)
         return
     tries = delivery.tries + 1
     if tries > len(WAITS):
         rows.update(state=DeliveryState.FAILED, tries=tries)
     else:
         rows.update(tries=tries, next_at=timezone.now() + _jittered(WAITS[tries - 1]))
-    _count_failure(endpoint.select_for_update().get(), outcome)
+    _count_failure(endpoint, outcome)
 
 
 def _jittered(wait: timedelta) -> timedelta:

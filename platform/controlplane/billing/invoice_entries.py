@@ -1,9 +1,9 @@
 """What happens to an invoice after it was issued: paid, corrected, refunded, given up. Each is a ledger transaction."""
 
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Sum
 
 from controlplane.billing.invoices import invoice_named, next_number, open_amount
@@ -32,8 +32,8 @@ def book_entry(
     reference: str | None = None,
 ) -> InvoiceEntry:
     """The same reference again books nothing more. Raises InvalidRequest for more than the invoice leaves room for:
-    payments and write-offs up to what is open, credit notes up to the total, refunds up to what was paid too much,
-    reversals up to what was paid."""
+    payments and write-offs up to what is open, credit notes up to what of the total was not given up, refunds up to
+    what was paid too much, reversals up to what was paid."""
     with tenant_scope(tenant.id):
         Invoice.objects.filter(tenant=tenant, id=invoice_id).select_for_update().first()  # one entry at a time
         invoice = invoice_named(tenant, invoice_id)
@@ -41,16 +41,23 @@ def book_entry(
         if found := InvoiceEntry.objects.filter(tenant=tenant, reference=reference).first():
             return _same(found, invoice_id, kind, amount)
         _check_amount(invoice, kind, amount)
-        note = kind is EntryKind.CREDIT_NOTE
-        entry = InvoiceEntry.objects.create(
-            tenant=tenant, invoice=invoice, kind=kind, amount=amount, tax=_tax_part(invoice, amount) if note else 0,
-            number=next_number(_SERIES) if note else None, reason=reason, reference=reference, created_by=actor,
-        )  # fmt: skip
+        named: dict[str, Any] = {"tenant": tenant, "invoice": invoice, "kind": kind, "amount": amount}
+        try:
+            entry = _written(**named, reason=reason, reference=reference, created_by=actor)
+        except IntegrityError:  # another invoice's entry took the reference meanwhile
+            return _same(InvoiceEntry.objects.get(tenant=tenant, reference=reference), invoice_id, kind, amount)
     accounts = _accounts(kind, amount, Decimal(entry.tax))
     run_sync(post(transaction_id=f"{kind}:{entry.id}", tenant_id=tenant.id, kind=kind.value, entries=accounts))
     details = {"kind": kind.value, "amount": f"{amount:f}", "reason": reason, "reference": reference}
     record_audit(tenant=tenant, actor=actor, action="invoice.entry", target=invoice_id, details=details)
     return entry
+
+
+@transaction.atomic
+def _written(*, invoice: Invoice, kind: EntryKind, amount: Decimal, **more: Any) -> InvoiceEntry:
+    if kind is EntryKind.CREDIT_NOTE:
+        more |= {"tax": _tax_part(invoice, amount), "number": next_number(_SERIES)}
+    return InvoiceEntry.objects.create(invoice=invoice, kind=kind, amount=amount, **more)
 
 
 def _same(found: InvoiceEntry, invoice_id: str, kind: EntryKind, amount: Decimal) -> InvoiceEntry:
@@ -75,34 +82,27 @@ def _check_amount(invoice: Invoice, kind: EntryKind, amount: Decimal) -> None:
 def _room(invoice: Invoice, kind: EntryKind) -> tuple[Decimal, str]:
     still_open = open_amount(invoice)
     if kind is EntryKind.CREDIT_NOTE:
-        return invoice.total - _credited(invoice)[0], "of the invoice's total what no credit note has taken back is"
+        # What was written off is gone: taken back as well, it would be owed to the tenant.
+        left = invoice.total - _booked(invoice, EntryKind.CREDIT_NOTE) - _booked(invoice, EntryKind.WRITE_OFF)
+        return left, "of the invoice's total what no credit note or write-off has taken back is"
     if kind is EntryKind.REFUND:
         return max(NOTHING, CREDITED * still_open), "what was paid too much is"
     if kind is EntryKind.REVERSAL:
-        return _paid(invoice), "what was paid and did not go back is"
+        paid = _booked(invoice, EntryKind.PAYMENT) - _booked(invoice, EntryKind.REVERSAL)
+        return paid, "what was paid and did not go back is"
     return max(NOTHING, still_open), "what the invoice still asks for is"
 
 
-def _paid(invoice: Invoice) -> Decimal:
-    entries = InvoiceEntry.objects.filter(invoice=invoice)
-    paid, back = (
-        entries.filter(kind=kind).aggregate(amount=Sum("amount", default=NOTHING))["amount"]
-        for kind in (EntryKind.PAYMENT, EntryKind.REVERSAL)
-    )
-    left: Decimal = paid - back
-    return left
-
-
-def _credited(invoice: Invoice) -> tuple[Decimal, Decimal]:
-    """What credit notes have taken back so far, and the tax in it."""
-    notes = InvoiceEntry.objects.filter(invoice=invoice, kind=EntryKind.CREDIT_NOTE)
-    sums = notes.aggregate(amount=Sum("amount", default=NOTHING), tax=Sum("tax", default=NOTHING))
-    return sums["amount"], sums["tax"]
+def _booked(invoice: Invoice, kind: EntryKind) -> Decimal:
+    entries = InvoiceEntry.objects.filter(invoice=invoice, kind=kind)
+    total: Decimal = entries.aggregate(amount=Sum("amount", default=NOTHING))["amount"]
+    return total
 
 
 def _tax_part(invoice: Invoice, amount: Decimal) -> Decimal:
     """The tax's share of everything credited so far, less what earlier notes took: a full credit takes all of it."""
-    credited, taken = _credited(invoice)
+    notes = InvoiceEntry.objects.filter(invoice=invoice, kind=EntryKind.CREDIT_NOTE)
+    credited, taken = (sum(notes.values_list(name, flat=True), NOTHING) for name in ("amount", "tax"))
     share: Decimal = (invoice.tax * (credited + amount) / invoice.total).quantize(CENT)
     return min(amount, share - taken)
 

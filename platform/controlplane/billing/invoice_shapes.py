@@ -1,6 +1,7 @@
 """How invoices look over HTTP. Dollars are exact decimals in text."""
 
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from django.utils import timezone
 from rest_framework import serializers
@@ -106,10 +107,16 @@ def invoice_body(invoice: Invoice) -> dict[str, Any]:
         "tax_name": invoice.tax_name,
         "tax_rate": money_text(invoice.tax_rate),
         "open": f"{still_open:f}",
-        "state": "paid" if still_open <= 0 else "overdue" if invoice.due_on < timezone.now().date() else "open",
+        "state": "paid" if still_open <= 0 else "overdue" if _is_overdue(invoice) else "open",
         "due_on": invoice.due_on,
         "created_at": invoice.created_at,
     }
+
+
+def _is_overdue(invoice: Invoice) -> bool:
+    """By the invoice's own calendar: it may be tomorrow there already, or still yesterday."""
+    overdue: bool = invoice.due_on < timezone.now().astimezone(ZoneInfo(invoice.time_zone)).date()
+    return overdue
 
 
 def full_invoice_body(invoice: Invoice) -> dict[str, Any]:

@@ -7,6 +7,7 @@ never from the message as such, so that two messages about one thing have it onc
 from typing import Any, Final
 
 from django.db import connection, transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from controlplane.billing.grants import grant_credit
@@ -65,8 +66,9 @@ def _take_paid(paid: Paid) -> bool:
         return False
     if payment.state == PaymentState.PAID:
         return False
-    if (paid.amount, paid.currency.lower()) != (payment.amount, payment.currency):
-        asked, got = (f"{each.amount:.2f} {each.currency}" for each in (payment, paid))
+    got_it = (paid.amount, paid.currency.lower(), paid.session_id)
+    if got_it != (payment.amount, payment.currency, payment.session_id):  # of other pages the payer may choose the name
+        asked, got = (f"{each.amount:.2f} {each.currency} on {each.session_id}" for each in (payment, paid))
         _doubt("payment_differs", payment.id, {"asked": asked, "paid": got})
         return False
     _book(payment)
@@ -101,7 +103,9 @@ def _take_back(provider: str, notice: Notice, back: Back) -> bool:
         provider=provider, ref=back.ref,
         defaults={"intent_id": back.intent_id, "amount": back.amount, "currency": back.currency, "at": notice.at},
     )  # fmt: skip
-    later = TakenBack.objects.filter(id=row.id, at__lte=notice.at)
+    # Of two at the same second the one that came to less: what fails, or comes again, was taken before.
+    newer = Q(at__lt=notice.at) | Q(at=notice.at, amount__gte=back.amount)
+    later = TakenBack.objects.filter(newer, id=row.id)
     if not is_first and not later.update(amount=back.amount, at=notice.at):
         return False  # something later was heard before
     payment = Payment.objects.select_for_update().filter(intent_id=back.intent_id, provider=provider).first()

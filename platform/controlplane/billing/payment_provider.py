@@ -87,8 +87,8 @@ class PaymentProvider(Protocol):
 
 
 def configured_provider() -> PaymentProvider | None:
-    """None: nobody can pay here."""
-    if not settings.STRIPE_KEY:
+    """None: nobody can pay here. A key alone is not enough: what nobody signs must not be believed."""
+    if not settings.STRIPE_KEY or not settings.STRIPE_WEBHOOK_SECRET.strip():
         return None
     from controlplane.billing.stripe_provider import StripeProvider  # slow to import, and needed with a key only
 

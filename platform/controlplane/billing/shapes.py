@@ -12,7 +12,7 @@ _DOLLARS = ("input", "cached_input", "output", "adapter_surcharge")
 
 
 class NumbersShape(serializers.Serializer[Any]):
-    """cached_tokens is a part of prompt_tokens. amount: what the tenant pays. cost: what the device's time cost."""
+    """cached_tokens is a part of prompt_tokens. amount: what the tenant pays. cost: what the device cost."""
 
     requests = serializers.IntegerField()
     prompt_tokens = serializers.IntegerField()
@@ -76,7 +76,7 @@ class PriceShape(serializers.Serializer[Any]):
 
 
 class GrantShape(serializers.Serializer[Any]):
-    """Usage that ended before expires_at (null: never) is covered. remaining: not used yet, and not expired."""
+    """Usage that began before expires_at (null: never) is covered. remaining: not used yet, and not expired."""
 
     id = serializers.CharField()
     amount = serializers.CharField()

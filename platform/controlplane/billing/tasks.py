@@ -3,8 +3,8 @@
 from controlplane.billing.alert_mail import mail_alerts as mail
 from controlplane.billing.anomaly import find_unusual_spend as look_at_spend
 from controlplane.billing.closing import close_what_is_over
-from controlplane.billing.credit import expire_credit as expire
 from controlplane.billing.delivery import new_fetcher, send_due
+from controlplane.billing.reconcile import reconcile as compare_hours
 from controlplane.billing.rollup import roll_up as sum_up
 from controlplane.celery import app
 
@@ -12,11 +12,6 @@ from controlplane.celery import app
 @app.task(name="billing.close_periods")  # type: ignore[untyped-decorator]  # celery has no types
 def close_periods() -> None:
     close_what_is_over()
-
-
-@app.task(name="billing.expire_credit")  # type: ignore[untyped-decorator]  # celery has no types
-def expire_credit() -> None:
-    expire()
 
 
 @app.task(name="billing.mail_alerts")  # type: ignore[untyped-decorator]  # celery has no types
@@ -37,3 +32,8 @@ def find_unusual_spend() -> None:
 @app.task(name="billing.roll_up")  # type: ignore[untyped-decorator]  # celery has no types
 def roll_up() -> None:
     sum_up()
+
+
+@app.task(name="billing.reconcile")  # type: ignore[untyped-decorator]  # celery has no types
+def reconcile() -> None:
+    compare_hours()

@@ -20,8 +20,13 @@ MONTH_SEEN: Final = _MONTH.format(at="seen.day_start")
 _ONE: Final = "tenant_id = %(tenant)s AND subject = %(subject)s"
 
 
-def _refilled(limit: str, credit: str, at: str) -> str:
-    elapsed = f"greatest(0, extract(epoch FROM {at} - credited_at))"
+# Refilled more than a minute from now: the clock was put back. A minute fills any bucket, so nothing is owed to before.
+_IS_AHEAD: Final = "credited_at > now() + interval '1 minute'"
+_CREDITED: Final = f"CASE WHEN quota.{_IS_AHEAD} THEN now() ELSE greatest(quota.credited_at, now()) END"
+
+
+def _refilled(limit: str, credit: str) -> str:
+    elapsed = f"CASE WHEN {_IS_AHEAD} THEN 60 ELSE greatest(0, extract(epoch FROM now() - credited_at)) END"
     return f"least(60::numeric * {limit}, coalesce({credit}, 60::numeric * {limit}) + {limit} * {elapsed})"
 
 
@@ -33,8 +38,8 @@ def _as_of(at: str) -> str:
     return f"""
     id, level, subject, tenant_weight, concurrency, running,
     requests_per_minute, tokens_per_minute, tokens_per_day, tokens_per_month,
-    {_refilled("requests_per_minute", "request_credit", at)} AS request_credit,
-    {_refilled("tokens_per_minute", "token_credit", at)} AS token_credit,
+    {_refilled("requests_per_minute", "request_credit")} AS request_credit,
+    {_refilled("tokens_per_minute", "token_credit")} AS token_credit,
     CASE WHEN day_start < {day} THEN 0 ELSE day_tokens END AS day_tokens,
     CASE WHEN day_start < {month} THEN 0 ELSE month_tokens END AS month_tokens,
     greatest(day_start, {day}) AS day_start,
@@ -107,7 +112,7 @@ WITH {LOCKED_LEVELS}, room AS MATERIALIZED (
 ), taken AS (
     UPDATE quotas_quota quota SET
         request_credit = seen.request_credit - 60, token_credit = seen.token_credit - 60 * %(tokens)s::numeric,
-        credited_at = greatest(quota.credited_at, clock.at), running = seen.running + 1,
+        credited_at = {_CREDITED}, running = seen.running + 1,
         day_tokens = seen.day_tokens + %(tokens)s::bigint, month_tokens = seen.month_tokens + %(tokens)s::bigint,
         day_start = seen.day_start, spent = seen.spent, excess = seen.excess, period_start = seen.period_start,
         held = seen.held + %(amount)s::numeric

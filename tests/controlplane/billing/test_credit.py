@@ -24,6 +24,11 @@ DAY = timedelta(days=1)
 MILLION = 1_000_000  # tokens: 0.15 dollars
 
 
+def nobody(tenant_id: str) -> Decimal:
+    """Nothing runs."""
+    return D(0)
+
+
 @pytest.fixture
 def acme(db: None) -> Customer:
     return old(customer_named("acme"))
@@ -54,11 +59,12 @@ def test_what_expires_first_is_used_first(acme: Customer) -> None:
     assert_books_hold()
 
 
-def test_credit_covers_what_ended_before_its_expiry_and_the_rest_goes(acme: Customer) -> None:
+def test_credit_covers_what_began_before_its_expiry_and_the_rest_goes(acme: Customer) -> None:
     present, bought = grant(acme, "1", expires=AT), grant(acme, "1", expires=AT, kind="paid")
-    use(acme, MILLION, AT - timedelta(microseconds=1))
+    use(acme, MILLION, AT + DAY / 2, started_at=AT - timedelta(microseconds=1))
     use(acme, MILLION, AT)
     statement = close_period(tenant=acme.tenant, until=AT + DAY, actor="usr")
+    expire_credit(nobody)
     assert (statement.credit_used, statement.due) == (D("0.15"), D("0.15"))
     assert gone(present) == [("expired", D("0.85")), ("used", D("0.15"))]
     assert gone(bought) == [("expired", D(1))]
@@ -69,27 +75,27 @@ def test_credit_covers_what_ended_before_its_expiry_and_the_rest_goes(acme: Cust
 def test_expiry_before_the_close_keeps_what_open_usage_needs(acme: Customer) -> None:
     found = grant(acme, "1", expires=AT)
     use(acme, MILLION, AT - DAY)
-    assert expire_credit() == 1
+    assert expire_credit(nobody) == 1
     assert gone(found) == [("expired", D("0.85"))]
-    assert expire_credit() == 1  # what is kept is looked at, and kept
+    assert expire_credit(nobody) == 1  # what is kept is looked at, and kept
     assert gone(found) == [("expired", D("0.85"))]
     assert run_sync(tenant_balance(tenant_id=acme.tenant.id)).owed == 0
     assert close_period(tenant=acme.tenant, until=AT + DAY, actor="usr").credit_used == D("0.15")
-    assert expire_credit() == 0
+    assert expire_credit(nobody) == 0
     assert_books_hold()
 
 
 def test_what_has_not_expired_stays(acme: Customer) -> None:
     found = grant(acme, "1", expires=datetime.now(UTC) + DAY)
     close_period(tenant=acme.tenant, actor="usr")
-    assert (expire_credit(), gone(found)) == (0, [])
+    assert (expire_credit(nobody), gone(found)) == (0, [])
 
 
 @pytest.mark.django_db(transaction=True)
 def test_expiring_side_by_side_with_a_close_books_once(acme: Customer) -> None:
     found = grant(acme, "1", expires=AT)
     use(acme, MILLION, AT - DAY)
-    side_by_side([expire_credit, lambda: close_period(tenant=acme.tenant, until=AT + DAY, actor="usr")] * 3)
+    side_by_side([lambda: expire_credit(nobody), lambda: close_period(tenant=acme.tenant, until=AT + DAY, actor="usr")] * 3)
     assert gone(found) == [("expired", D("0.85")), ("used", D("0.15"))]
     assert_books_hold()
 
