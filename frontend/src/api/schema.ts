@@ -3032,7 +3032,7 @@ export interface components {
             data: components["schemas"]["GrantShape"][];
             next: string | null;
         };
-        /** @description Usage that ended before expires_at (null: never) is covered. remaining: not used yet, and not expired. */
+        /** @description Usage that began before expires_at (null: never) is covered. remaining: not used yet, and not expired. */
         GrantShape: {
             id: string;
             amount: string;

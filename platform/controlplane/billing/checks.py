@@ -149,7 +149,8 @@ FROM billing_counter counter CROSS JOIN LATERAL (
 ) given
 """,
     "credit notes stay within their invoice, payments within what was open": """
-SELECT count(*) AS checked, count(*) FILTER (WHERE booked.noted > booked.total OR booked.noted_tax > booked.tax
+SELECT count(*) AS checked, count(*) FILTER (WHERE booked.noted + booked.paid - booked.payments > booked.total
+    OR booked.noted_tax > booked.tax OR booked.refunded > booked.payments
     OR booked.refunded > greatest(0, booked.paid + booked.noted - booked.total)
     OR booked.paid > booked.total + booked.refunded + booked.reversed OR booked.reversed > booked.payments
 ) AS broken FROM (

@@ -271,7 +271,7 @@ class GrantKind(models.TextChoices):
 class Grant(models.Model):
     """Credit given to a tenant; used up before it owes anything. reference: the giver's, makes a retry harmless.
 
-    expires_at: usage that ended from then on is not covered; null: never.
+    expires_at: usage that began from then on is not covered; null: never.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=new_grant_id, editable=False)

@@ -70,9 +70,9 @@ class Blueprint:
 
     @property
     def plain_environment(self) -> dict[str, str]:
-        """For children that need no secret of ours."""
+        """For children that need no secret of ours. What the caller has on Python's path stays there, behind ours."""
         kept = {name: value for name, value in os.environ.items() if name not in SECRET_VARIABLES}
-        path = os.pathsep.join((str(ROOT), str(ROOT / "platform")))
+        path = os.pathsep.join(filter(None, (str(ROOT), str(ROOT / "platform"), kept.get("PYTHONPATH"))))
         return kept | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "VENEER_HOME": str(self.home.path)}
 
     @property

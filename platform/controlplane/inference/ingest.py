@@ -2,7 +2,7 @@
 
 import logging
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final, Protocol
 
 import msgspec
 from django.db import DatabaseError, OperationalError, connection, transaction
@@ -21,6 +21,7 @@ from tenants.scope import ALL_TENANTS, tenant_scope
 from tenants.sql import Plan, run_sync
 
 log = logging.getLogger(__name__)
+_LONGEST: Final = {"request_id": 80, "tenant": 80, "adapter_version": 80, "finish_reason": 64}
 _LOCK = 0x56454E45  # one reader at a time, over all workers
 
 
@@ -53,12 +54,11 @@ def _take_in(engine_id: str, after: int, page: JournalPage) -> bool:
     cursor = JournalCursor.objects.filter(engine_id=engine_id, position=after)
     if not _lock() or not cursor.exists():
         return False
-    _keep_records(engine_id, page)
+    lines = [_storable(line) for line in page.lines if line.tenant != PLATFORM]
+    _keep_records(engine_id, lines)
     with tenant_scope(ALL_TENANTS):
-        holds = Hold.objects.in_bulk([line.request_id for line in page.lines])
-        for line in page.lines:
-            if line.tenant == PLATFORM:
-                continue
+        holds = Hold.objects.in_bulk([line.request_id for line in lines])
+        for line in lines:
             _take_line(line, holds.get(line.request_id))
     cursor.update(position=page.lines[-1].position, moved_at=timezone.now())
     return True
@@ -71,7 +71,15 @@ def _lock() -> bool:
     return bool(row and row[0])
 
 
-def _keep_records(engine_id: str, page: JournalPage) -> None:
+def _storable(line: JournalLine) -> JournalLine:
+    """With names that the database can hold. Ours are; those of whoever else speaks to the engine must not keep all
+    that comes after them out of the books."""
+    names = {name: getattr(line, name) for name in _LONGEST}
+    cut = {name: text.replace("\x00", "")[: _LONGEST[name]] for name, text in names.items() if text is not None}
+    return msgspec.structs.replace(line, **cut)
+
+
+def _keep_records(engine_id: str, lines: list[JournalLine]) -> None:
     """The lines as they were read: what `check_books` compares the usage events with."""
     records = [
         EngineRecord(
@@ -81,8 +89,7 @@ def _keep_records(engine_id: str, page: JournalPage) -> None:
             finish_reason=line.finish_reason,
             **msgspec.to_builtins(line.usage),
         )
-        for line in page.lines
-        if line.tenant != PLATFORM
+        for line in lines
     ]
     EngineRecord.objects.bulk_create(records, ignore_conflicts=True)
 
@@ -99,7 +106,7 @@ def _take_line(line: JournalLine, hold: Hold | None) -> None:
             _settle(line, hold)
     except OperationalError:
         raise  # the database is away: the whole page is tried again
-    except (DatabaseError, ValueError, KeyError, TypeError, AssertionError):
+    except (DatabaseError, ValueError, KeyError, TypeError, AssertionError, OverflowError, OSError):
         log.exception("journal line %d (%s) cannot be booked", line.position, line.request_id)
         _disagree(line, "journal_not_bookable")
 
@@ -130,7 +137,7 @@ def _instant(seconds: float) -> datetime:
 
 def _disagree(line: JournalLine, kind: str) -> None:
     """Work that an engine did and that could not be charged: kept and shown by `check_books`, never dropped."""
-    details: dict[str, Any] = msgspec.to_builtins(line)
+    details: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(line))  # which has no number that JSON lacks
     run_sync(open_discrepancy(kind=kind, request_id=line.request_id, details=details))
 
 

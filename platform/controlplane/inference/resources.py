@@ -85,7 +85,7 @@ class Door:
             try:
                 renewed = renew_holds(request_ids=sorted(self.held), ttl_seconds=self.hold_ttl)
                 await run_async(self.pool, renewed, tenant=ALL_TENANTS)
-            except (psycopg.OperationalError, PoolTimeout) as exc:
+            except (psycopg.Error, PoolTimeout) as exc:  # whatever it was: without this task no long answer is held for
                 log.warning("holds not renewed, next try in %g s: %s", self.hold_ttl / 3, exc)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from django.conf import settings
 
+from controlplane.billing.credit import expire_credit as expire
 from controlplane.celery import app
 from controlplane.inference.alerting import find_alerts as find
 from controlplane.inference.engine_faults import EngineGone
@@ -14,6 +15,8 @@ from controlplane.inference.evaluations import run_evaluation as run_prompts
 from controlplane.inference.ingest import ingest_journal as ingest
 from controlplane.inference.pins import sync_pins as tell_pins
 from controlplane.inference.trials import try_adapter as try_version
+from controlplane.quotas.queries import quota_state
+from tenants.sql import run_sync
 
 log = logging.getLogger(__name__)
 PATIENCE_SECONDS = 1.5
@@ -46,6 +49,12 @@ def run_evaluation(evaluation_id: str) -> None:
 @app.task(name="inference.find_alerts")  # type: ignore[untyped-decorator]  # celery has no types
 def find_alerts() -> None:
     find()
+
+
+@app.task(name="inference.expire_credit")  # type: ignore[untyped-decorator]  # celery has no types
+def expire_credit() -> None:
+    """What requests that run were let in on is kept for them."""
+    expire(lambda tenant_id: run_sync(quota_state(tenant_id=tenant_id)).held)
 
 
 def _ask(work: Callable[[EngineCalls], object], otherwise: str) -> None:
