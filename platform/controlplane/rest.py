@@ -125,6 +125,18 @@ def keyset_page(rows: models.QuerySet[M], request: HttpRequest | Request, *, tim
     return Page(found[:limit], _write_cursor(getattr(last, time_field), last.pk))
 
 
+def numbered_page(rows: models.QuerySet[M], request: HttpRequest | Request) -> Page[M]:
+    """As `keyset_page`, of rows that have a `number`, in its order."""
+    limit = _limit(request.GET.get("limit"))
+    if cursor := request.GET.get("cursor"):
+        if not cursor.isascii() or not cursor.isdigit() or len(cursor) > 9:
+            raise _foreign_cursor()
+        rows = rows.filter(number__gt=int(cursor))
+    found = list(rows.order_by("number")[: limit + 1])
+    more = len(found) > limit
+    return Page(found[:limit], str(cast(Any, found[limit - 1]).number) if more else None)
+
+
 def _limit(raw: str | None) -> int:
     if raw is None:
         return DEFAULT_PAGE
@@ -145,9 +157,12 @@ def _read_cursor(text: str, model: type[models.Model]) -> tuple[datetime, Any]:
             raise ValueError
         return when, model._meta.pk.to_python(pk)
     except (ValueError, TypeError, binascii.Error, UnicodeDecodeError, serializers.ValidationError):
-        raise InvalidRequest(
-            "cursor is not one that this list gave out: start again without it", param="cursor", code="invalid_cursor"
-        ) from None
+        raise _foreign_cursor() from None
+
+
+def _foreign_cursor() -> InvalidRequest:
+    text = "cursor is not one that this list gave out: start again without it"
+    return InvalidRequest(text, param="cursor", code="invalid_cursor")
 
 
 PAGE_PARAMETERS: Final = [

@@ -709,6 +709,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/batches/{batch_id}/lines": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Those that have been begun, in the order of the file. */
+        get: operations["batch_lines_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/billing-profile": {
         parameters: {
             query?: never;
@@ -2575,6 +2592,39 @@ export interface components {
             line: number | null;
             param: string | null;
         };
+        /**
+         * @description number: of the line in the file, from 1. attempts: how often it was run; the last one counts. failure: null
+         *     unless it failed, and of lines that failed before failures were kept.
+         */
+        BatchLine: {
+            number: number;
+            custom_id: string;
+            state: components["schemas"]["BatchLineStateEnum"];
+            attempts: number;
+            /** Format: date-time */
+            started_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+            failure: components["schemas"]["BatchLineFailure"] | null;
+        };
+        /** @description The HTTP status and the error that the line was answered with. */
+        BatchLineFailure: {
+            status: number;
+            code: string | null;
+            message: string;
+            param: string | null;
+        };
+        BatchLinePage: {
+            data: components["schemas"]["BatchLine"][];
+            next: string | null;
+        };
+        /**
+         * @description * `running` - Running
+         *     * `completed` - Completed
+         *     * `failed` - Failed
+         * @enum {string}
+         */
+        BatchLineStateEnum: "running" | "completed" | "failed";
         BatchPage: {
             data: components["schemas"]["Batch"][];
             next: string | null;
@@ -6709,6 +6759,49 @@ export interface operations {
                 };
             };
             422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    batch_lines_list: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before */
+                cursor?: string;
+                /** @description rows per page, 1 to 200; 50 unless told */
+                limit?: number;
+                state?: "completed" | "failed" | "running";
+            };
+            header?: never;
+            path: {
+                batch_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BatchLinePage"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -1,6 +1,6 @@
 """Lines as they are worked off: begun, ended once, begun anew where an attempt was lost."""
 
-from typing import Final
+from typing import Any, Final
 
 from django.db import transaction
 from django.db.models import F
@@ -10,6 +10,8 @@ from controlplane.batches.attempts import attempt_id
 from controlplane.batches.models import Batch, BatchLine, LostAttempt
 from controlplane.batches.states import LineState
 
+# What `BatchLine.failure` holds.
+Failure = dict[str, Any]
 _COUNTED: Final = {LineState.COMPLETED: "completed", LineState.FAILED: "failed"}
 
 
@@ -43,9 +45,10 @@ def lose_attempt(line: BatchLine) -> None:
 
 
 @transaction.atomic
-def end_line(line: BatchLine, state: LineState, answer: str, prompts: int) -> None:
+def end_line(line: BatchLine, state: LineState, answer: str, prompts: int, failure: Failure | None = None) -> None:
     """prompts: how many requests to the engine may have been billed for it."""
     running = BatchLine.objects.filter(id=line.id, attempt=line.attempt, state=LineState.RUNNING)
-    if running.update(state=state, answer=answer, prompts=prompts, ended_at=timezone.now()):
+    ended = {"state": state, "answer": answer, "prompts": prompts, "failure": failure, "ended_at": timezone.now()}
+    if running.update(**ended):
         counted = _COUNTED[state]
         Batch.objects.filter(id=line.batch_id).update(**{counted: F(counted) + 1})

@@ -112,6 +112,7 @@ class BatchLine(models.Model):
 
     attempt: the newest one; each has a request id of its own (`attempts.attempt_id`). prompts: how many requests to the
     engine that attempt was. answer: the line for the output or error file, until that is written.
+    failure: why it failed for good: {"status", "code", "message", "param"}.
     """
 
     id = models.BigAutoField(primary_key=True)
@@ -123,6 +124,7 @@ class BatchLine(models.Model):
     attempt = models.PositiveIntegerField(db_default=1)
     prompts = models.PositiveIntegerField(db_default=0)
     answer = models.TextField(null=True)
+    failure = models.JSONField(null=True)
     started_at = models.DateTimeField(db_default=Now())
     ended_at = models.DateTimeField(null=True)
 

@@ -54,11 +54,11 @@ async def run_line(door: Door, principal: Principal, task: Task) -> None:
             share = await _share(door, principal, task, row)
             begin = functools.partial(_begin, door, principal, request_id, share, asked)
             body = await ANSWERS[task.line.url](door, parse_json(bytes(task.line.body)), begin)
-            await _keep(row, LineState.COMPLETED, _answer(task, request_id, 200, body), asked)
+            await _succeed(task, row, body, sum(asked))
             return
         except ApiError as error:
             if not may_pass(error) or row.attempt == MAX_ATTEMPTS:
-                await _keep(row, LineState.FAILED, _answer(task, request_id, error.status, error.body()), asked)
+                await _fail(task, row, error, sum(asked))
                 return
             log.info("%s: %s; tried again", request_id, error.code)
             await in_thread(batch.tenant_id, lose_attempt, row)
@@ -66,7 +66,7 @@ async def run_line(door: Door, principal: Principal, task: Task) -> None:
     lost = Unavailable(
         f"{MAX_ATTEMPTS} attempts at this line were lost: send it in a batch of its own.", code="line_lost"
     )
-    await _keep(row, LineState.FAILED, _answer(task, request_id_of(row), lost.status, lost.body()), [])
+    await _fail(task, row, lost, 0)
 
 
 def request_id_of(row: BatchLine) -> str:
@@ -106,13 +106,20 @@ def pause(attempt: int, error: ApiError) -> float:
     return max(min(2.0 ** (attempt - 2), LONGEST_PAUSE_SECONDS), min(float(told), LONGEST_PAUSE_SECONDS))
 
 
-async def _keep(row: BatchLine, state: LineState, answer: str, asked: list[int]) -> None:
-    await in_thread(row.tenant_id, end_line, row, state, answer, sum(asked))
-
-
-def _answer(task: Task, request_id: str, status: int, body: dict[str, Any]) -> str:
-    response = {"status_code": status, "request_id": request_id, "body": body}
-    if status != 200:
-        return error_line(task.number, task.line.custom_id, response=response)
+async def _succeed(task: Task, row: BatchLine, body: dict[str, Any], prompts: int) -> None:
+    """prompts: how many requests to the engine may have been billed for it."""
+    request_id = request_id_of(row)
+    response = _response(request_id, 200, body)
     record = {"id": request_id, "custom_id": task.line.custom_id, "response": response, "error": None}
-    return msgspec.json.encode(record).decode()
+    await in_thread(row.tenant_id, end_line, row, LineState.COMPLETED, msgspec.json.encode(record).decode(), prompts)
+
+
+async def _fail(task: Task, row: BatchLine, error: ApiError, prompts: int) -> None:
+    response = _response(request_id_of(row), error.status, error.body())
+    answer = error_line(task.number, task.line.custom_id, response=response)
+    failure = {"status": error.status, "code": error.code, "message": error.message, "param": error.param}
+    await in_thread(row.tenant_id, end_line, row, LineState.FAILED, answer, prompts, failure)
+
+
+def _response(request_id: str, status: int, body: dict[str, Any]) -> dict[str, Any]:
+    return {"status_code": status, "request_id": request_id, "body": body}

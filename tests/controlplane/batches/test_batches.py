@@ -114,6 +114,8 @@ def test_lines_that_cannot_run_are_told_one_by_one(client: openai.OpenAI, caller
     bad = records(client, batch.error_file_id)
     told = [(each["line"], each["response"]["status_code"], each["response"]["body"]["error"]["param"]) for each in bad]
     assert told == [(2, 404, "model"), (3, 400, "temperature"), (4, 400, "stream"), (5, 400, "messages")]
+    kept = [(line.number, line.failure["status"], line.failure["param"]) for line in lines_of(batch.id) if line.failure]
+    assert kept == told
     assert len(usage_of(caller)) == 2
     assert quota_of(caller).held == 0
 

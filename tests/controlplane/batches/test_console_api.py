@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from controlplane.batches.models import Batch
+from controlplane.batches.models import Batch, BatchLine
 from tenants.key_services import issue_key
 from tenants.models import ApiKey, AuditRow, Tenant
 from tests.controlplane.conftest import Api, Cast, signed_in, with_key
@@ -61,3 +61,50 @@ def test_looking_is_not_cancelling(cast: Cast) -> None:
         assert api.post(f"batches/{batch.id}/cancel")[0] == 403
     batch.refresh_from_db()
     assert batch.status == "validating"
+
+
+FAILURE = {"status": 400, "code": "invalid_value", "message": "temperature is 9: at most 2", "param": "temperature"}
+
+
+def line_of(batch: Batch, number: int, state: str = "completed") -> BatchLine:
+    ended = None if state == "running" else timezone.now()
+    return BatchLine.objects.create(
+        tenant=batch.tenant, batch=batch, number=number, custom_id=f"line-{number}", state=state, ended_at=ended,
+        failure=FAILURE if state == "failed" else None,
+    )  # fmt: skip
+
+
+def test_lines_are_listed_in_the_order_of_the_file(cast: Cast, owner: Api) -> None:
+    batch, other = batch_of(cast.acme, total=6), batch_of(cast.acme)
+    for number, state in enumerate(("failed", "completed", "running", "failed", "failed"), start=1):
+        line_of(batch, number, state)
+    line_of(other, 1, "failed")
+    found: list[int] = []
+    cursor = ""
+    while cursor is not None:
+        _, page = owner.get(f"batches/{batch.id}/lines?limit=2{cursor and f'&cursor={cursor}'}")
+        found += [row["number"] for row in page["data"]]
+        cursor = page["next"]
+    assert found == [1, 2, 3, 4, 5]
+    _, page = owner.get(f"batches/{batch.id}/lines?state=failed")
+    assert [(row["number"], row["custom_id"], row["failure"]) for row in page["data"]] == [
+        (number, f"line-{number}", FAILURE) for number in (1, 4, 5)
+    ]
+    _, page = owner.get(f"batches/{batch.id}/lines?state=running")
+    assert [(row["attempts"], row["ended_at"], row["failure"]) for row in page["data"]] == [(1, None, None)]
+
+
+def test_lines_of_another_tenants_batch_are_those_of_none(cast: Cast, owner: Api) -> None:
+    theirs = batch_of(cast.globex)
+    line_of(theirs, 1, "failed")
+    missing = owner.get("batches/batch_none/lines")
+    status, body = owner.get(f"batches/{theirs.id}/lines")
+    assert (status, missing[0]) == (404, 404)
+    assert body["error"]["code"] == missing[1]["error"]["code"] == "batch_not_found"
+    assert "line-1" not in str(body)
+
+
+@pytest.mark.parametrize(("query", "param"), [("state=done", "state"), ("cursor=x", "cursor"), ("limit=0", "limit")])
+def test_what_is_asked_of_lines_wrongly_is_named(cast: Cast, owner: Api, query: str, param: str) -> None:
+    status, body = owner.get(f"batches/{batch_of(cast.acme).id}/lines?{query}")
+    assert (status, body["error"]["param"]) == (400, param)
