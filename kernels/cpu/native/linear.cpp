@@ -22,6 +22,7 @@ constexpr int ROWS = 8;
 constexpr int ROWS = 2;
 #endif
 constexpr int64_t STRETCH = 16;  // pairs between two decisions about fetching ahead
+constexpr int64_t NEAR_ONE = 4096, NEAR_MORE = 8192;  // bytes ahead, by one row or more, where rows pass by once: measured
 
 constexpr int TILE = 6;          // rows of x, and
 constexpr int64_t STRIP = 48;    // rows of W that pass by together where the weights are not packed
@@ -50,9 +51,27 @@ INLINE f32x16 add_pair(f32x16 sum, uint32_t a, u32x16 w) {
 }
 
 struct Ahead {
-    const bf16 *next;  // the block that will be needed next
+    const char *next;  // what will be needed when as much as here has been computed
     int turn, turns;   // this tile fetches one stretch in `turns`
 };
+
+// Adds pairs [first, end) of one block and T rows of x. FETCH: and asks for that part of `next`, line by line: all at once
+// would make the weights at hand wait.
+template <int T, bool FETCH>
+INLINE void stretch(const bf16 *x, int64_t in, const bf16 *w, const char *next, int64_t first, int64_t end,
+                    f32x16 (*acc)[COLUMNS]) {
+    for (int64_t i = first; i < end; i++) {
+        u32x16 wide[COLUMNS];
+        for (int c = 0; c < COLUMNS; c++) {
+            if (FETCH) __builtin_prefetch(next + (i * COLUMNS + c) * 64, 0, 2);
+            wide[c] = load_pairs(w + (i * BLOCK + c * LANES) * 2);
+        }
+        for (int t = 0; t < T; t++) {
+            const uint32_t pair = pair_at(x + t * in + 2 * i);
+            for (int c = 0; c < COLUMNS; c++) acc[t][c] = add_pair(acc[t][c], pair, wide[c]);
+        }
+    }
+}
 
 // sums of T rows of x and one block, over `in` inputs.
 template <int T> INLINE void tile(const bf16 *x, int64_t in, const bf16 *w, Ahead ahead, f32x16 (*sums)[COLUMNS]) {
@@ -65,16 +84,9 @@ template <int T> INLINE void tile(const bf16 *x, int64_t in, const bf16 *w, Ahea
         const int64_t end = std::min(first + STRETCH, pairs);
         if (turn-- == 0) {
             turn = ahead.turns - 1;
-            const char *next = reinterpret_cast<const char *>(ahead.next + first * 2 * BLOCK);
-            for (int64_t at = 0; at < (end - first) * 4 * BLOCK; at += 64) __builtin_prefetch(next + at, 0, 2);
-        }
-        for (int64_t i = first; i < end; i++) {
-            u32x16 wide[COLUMNS];
-            for (int c = 0; c < COLUMNS; c++) wide[c] = load_pairs(w + (i * BLOCK + c * LANES) * 2);
-            for (int t = 0; t < T; t++) {
-                const uint32_t pair = pair_at(x + t * in + 2 * i);
-                for (int c = 0; c < COLUMNS; c++) acc[t][c] = add_pair(acc[t][c], pair, wide[c]);
-            }
+            stretch<T, true>(x, in, w, ahead.next, first, end, acc);
+        } else {
+            stretch<T, false>(x, in, w, ahead.next, first, end, acc);
         }
     }
     if (in % 2)  // the weights' last pair ends with zeros; x has nothing there
@@ -101,8 +113,11 @@ template <int T> void tile_of(const bf16 *x, const Linear &l, int64_t block, Ahe
 // One block for every token.
 void block_of(const bf16 *x, const Linear &l, int64_t block, const bf16 *next, bf16 *y, int64_t tokens) {
     const int tiles = int((tokens + ROWS - 1) / ROWS);
+    const char *far = reinterpret_cast<const char *>(next);
+    const char *here = static_cast<const char *>(l.w) + block * l.block_size() * sizeof *x;
+    const char *near = here + (tokens > 1 ? NEAR_MORE : NEAR_ONE);
     for (int i = 0; i < tiles; i++) {
-        const Ahead ahead{next, i, tiles};
+        const Ahead ahead{tiles > 1 ? far : near, i, tiles};
         const int64_t t = int64_t(i) * ROWS;
         const bf16 *from = x + t * l.in;
         bf16 *to = y + t * l.out;
