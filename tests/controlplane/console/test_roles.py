@@ -106,6 +106,7 @@ MAY = {
     "POST versions/<version_id>/finish": WRITE,
     "GET batches": USAGE,
     "GET batches/<batch_id>": USAGE,
+    "GET batches/<batch_id>/lines": USAGE,
     "POST batches/<batch_id>/cancel": "owner admin developer inference",
     "GET usage": USAGE,
     "GET usage/timeseries": USAGE,
