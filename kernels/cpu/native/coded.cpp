@@ -10,6 +10,8 @@
 
 #include <algorithm>
 
+#include "upcoming.h"
+
 namespace {
 
 constexpr int COLUMNS = BLOCK / LANES;
@@ -63,15 +65,17 @@ void code_row(const bf16 *x, int64_t in, uint8_t *codes) {
 struct Ahead {
     const int8_t *next;  // the block that will be needed next
     int turn, turns;     // this tile fetches one stretch in `turns`
+    Upcoming &upcoming;
 };
 
-template <int T> void tile_of(const uint8_t *x, const Linear &l, int64_t block, Ahead ahead, bf16 *y) {
+template <int T, bool MORE> void tile_of(const uint8_t *x, const Linear &l, int64_t block, Ahead ahead, bf16 *y) {
     const int64_t groups = (l.in + 3) / 4, row = coded_row(l.in);
     const int8_t *w = static_cast<const int8_t *>(l.w) + block * coded_block(l.in);
     i32x16 low[T][COLUMNS] = {}, high[T][COLUMNS] = {};
     int turn = ahead.turn;
     for (int64_t first = 0; first < groups; first += STRETCH) {
         const int64_t end = std::min(first + STRETCH, groups);
+        if (MORE) ahead.upcoming.fetch();
         if (turn-- == 0) {
             turn = ahead.turns - 1;
             const char *next = reinterpret_cast<const char *>(ahead.next + first * 4 * BLOCK);
@@ -109,19 +113,21 @@ template <int T> void tile_of(const uint8_t *x, const Linear &l, int64_t block, 
 }
 
 // One block for every token.
-void block_of(const uint8_t *x, const Linear &l, int64_t block, const int8_t *next, bf16 *y, int64_t tokens) {
+template <bool MORE>
+void block_of(const uint8_t *x, const Linear &l, int64_t block, const int8_t *next, bf16 *y, int64_t tokens,
+              Upcoming &upcoming) {
     const int tiles = int((tokens + ROWS - 1) / ROWS);
     for (int i = 0; i < tiles; i++) {
-        const Ahead ahead{next, i, tiles};
+        const Ahead ahead{next, i, tiles, upcoming};
         const int64_t t = int64_t(i) * ROWS;
         const uint8_t *from = x + t * coded_row(l.in);
         bf16 *to = y + t * l.out;
         switch (std::min<int64_t>(ROWS, tokens - t)) {
-            case 1: tile_of<1>(from, l, block, ahead, to); break;
-            case 2: tile_of<2>(from, l, block, ahead, to); break;
+            case 1: tile_of<1, MORE>(from, l, block, ahead, to); break;
+            case 2: tile_of<2, MORE>(from, l, block, ahead, to); break;
 #ifdef __AVX512VNNI__
-            case 3: tile_of<3>(from, l, block, ahead, to); break;
-            case 4: tile_of<4>(from, l, block, ahead, to); break;
+            case 3: tile_of<3, MORE>(from, l, block, ahead, to); break;
+            case 4: tile_of<4, MORE>(from, l, block, ahead, to); break;
 #endif
         }
     }
@@ -133,11 +139,13 @@ void code_rows(const bf16 *x, int64_t in, uint8_t *codes, int64_t tokens, const 
     team.split(tokens, [&](int64_t t) { code_row(x + t * in, in, codes + t * coded_row(in)); });
 }
 
-void coded(const uint8_t *codes, const Linear &l, bf16 *y, int64_t tokens, const Team &team) {
+void coded(const uint8_t *codes, const Linear &l, bf16 *y, int64_t tokens, const Team &team, Upcoming &upcoming) {
     const int64_t blocks = (l.out + BLOCK - 1) / BLOCK;
+    upcoming.spread(team.part(blocks) * ((tokens + ROWS - 1) / ROWS) * ((l.in + 4 * STRETCH - 1) / (4 * STRETCH)));
     const int8_t *w = static_cast<const int8_t *>(l.w);
     team.split(blocks, [&](int64_t block) {
         const int8_t *next = w + std::min(block + 1, blocks - 1) * coded_block(l.in);
-        block_of(codes, l, block, next, y, tokens);
+        if (upcoming.is_over()) block_of<false>(codes, l, block, next, y, tokens, upcoming);
+        else block_of<true>(codes, l, block, next, y, tokens, upcoming);
     });
 }

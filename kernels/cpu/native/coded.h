@@ -12,4 +12,4 @@ constexpr int64_t coded_block(int64_t in) { return ((in + 3) / 4 * 4 + 8) * BLOC
 void code_rows(const bf16 *x, int64_t in, uint8_t *codes, int64_t tokens, const Team &team);
 
 // y = size * gain * (codes x weights) + b. After a wait behind `code_rows`. Ends without a wait.
-void coded(const uint8_t *codes, const Linear &l, bf16 *y, int64_t tokens, const Team &team);
+void coded(const uint8_t *codes, const Linear &l, bf16 *y, int64_t tokens, const Team &team, Upcoming &upcoming);

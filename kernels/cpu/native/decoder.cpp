@@ -1,6 +1,8 @@
 // All branches of a decoder over a step's tokens: one call, one parallel region.
 #include "decoder.h"
 
+#include "upcoming.h"
+
 namespace {
 
 template <class T> struct Step {
@@ -12,7 +14,8 @@ template <class T> struct Step {
     T *at(void *buffer) const { return static_cast<T *>(buffer); }
 
     void adapted(const T *x, const Adapted &a, T *y) const {
-        linear(x, a.linear, y, batch.tokens, team, to.codes);
+        Upcoming upcoming(a.table, segments, a.linear.in, sizeof(T), team);
+        linear(x, a.linear, y, batch.tokens, team, to.codes, upcoming);
         team.wait();
         if (a.table.concerns(segments)) add_lora(y, x, a.linear.out, a.linear.in, a.table, segments, team);
     }

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "dot.h"
+#include "upcoming.h"
 
 namespace {
 
@@ -53,6 +54,7 @@ INLINE f32x16 add_pair(f32x16 sum, uint32_t a, u32x16 w) {
 struct Ahead {
     const char *next;  // what will be needed when as much as here has been computed
     int turn, turns;   // this tile fetches one stretch in `turns`
+    Upcoming &upcoming;
 };
 
 // Adds pairs [first, end) of one block and T rows of x. FETCH: and asks for that part of `next`, line by line: all at once
@@ -73,8 +75,9 @@ INLINE void stretch(const bf16 *x, int64_t in, const bf16 *w, const char *next, 
     }
 }
 
-// sums of T rows of x and one block, over `in` inputs.
-template <int T> INLINE void tile(const bf16 *x, int64_t in, const bf16 *w, Ahead ahead, f32x16 (*sums)[COLUMNS]) {
+// sums of T rows of x and one block, over `in` inputs. MORE: something is fetched meanwhile; known when compiling, for
+// what is not there shall not cost the inner loop a register.
+template <int T, bool MORE> INLINE void tile(const bf16 *x, int64_t in, const bf16 *w, Ahead ahead, f32x16 (*sums)[COLUMNS]) {
     f32x16 acc[T][COLUMNS];
     for (int t = 0; t < T; t++)
         for (int c = 0; c < COLUMNS; c++) acc[t][c] = all(0.0f);
@@ -82,6 +85,7 @@ template <int T> INLINE void tile(const bf16 *x, int64_t in, const bf16 *w, Ahea
     int turn = ahead.turn;
     for (int64_t first = 0; first < pairs; first += STRETCH) {
         const int64_t end = std::min(first + STRETCH, pairs);
+        if (MORE) ahead.upcoming.fetch();
         if (turn-- == 0) {
             turn = ahead.turns - 1;
             stretch<T, true>(x, in, w, ahead.next, first, end, acc);
@@ -97,10 +101,10 @@ template <int T> INLINE void tile(const bf16 *x, int64_t in, const bf16 *w, Ahea
         for (int c = 0; c < COLUMNS; c++) sums[t][c] = acc[t][c];
 }
 
-template <int T> void tile_of(const bf16 *x, const Linear &l, int64_t block, Ahead ahead, bf16 *y) {
+template <int T, bool MORE> void tile_of(const bf16 *x, const Linear &l, int64_t block, Ahead ahead, bf16 *y) {
     f32x16 sums[T][COLUMNS];
     const bf16 *w = static_cast<const bf16 *>(l.w) + block * l.block_size(), *b = static_cast<const bf16 *>(l.b);
-    tile<T>(x, l.in, w, ahead, sums);
+    tile<T, MORE>(x, l.in, w, ahead, sums);
     for (int t = 0; t < T; t++)
         for (int c = 0; c < COLUMNS; c++) {
             const int64_t at = block * BLOCK + c * LANES;
@@ -111,26 +115,28 @@ template <int T> void tile_of(const bf16 *x, const Linear &l, int64_t block, Ahe
 }
 
 // One block for every token.
-void block_of(const bf16 *x, const Linear &l, int64_t block, const bf16 *next, bf16 *y, int64_t tokens) {
+template <bool MORE>
+void block_of(const bf16 *x, const Linear &l, int64_t block, const bf16 *next, bf16 *y, int64_t tokens,
+              Upcoming &upcoming) {
     const int tiles = int((tokens + ROWS - 1) / ROWS);
     const char *far = reinterpret_cast<const char *>(next);
     const char *here = static_cast<const char *>(l.w) + block * l.block_size() * sizeof *x;
     const char *near = here + (tokens > 1 ? NEAR_MORE : NEAR_ONE);
     for (int i = 0; i < tiles; i++) {
-        const Ahead ahead{tiles > 1 ? far : near, i, tiles};
+        const Ahead ahead{tiles > 1 ? far : near, i, tiles, upcoming};
         const int64_t t = int64_t(i) * ROWS;
         const bf16 *from = x + t * l.in;
         bf16 *to = y + t * l.out;
         switch (std::min<int64_t>(ROWS, tokens - t)) {
-            case 1: tile_of<1>(from, l, block, ahead, to); break;
-            case 2: tile_of<2>(from, l, block, ahead, to); break;
+            case 1: tile_of<1, MORE>(from, l, block, ahead, to); break;
+            case 2: tile_of<2, MORE>(from, l, block, ahead, to); break;
 #ifdef __AVX512F__
-            case 3: tile_of<3>(from, l, block, ahead, to); break;
-            case 4: tile_of<4>(from, l, block, ahead, to); break;
-            case 5: tile_of<5>(from, l, block, ahead, to); break;
-            case 6: tile_of<6>(from, l, block, ahead, to); break;
-            case 7: tile_of<7>(from, l, block, ahead, to); break;
-            case 8: tile_of<8>(from, l, block, ahead, to); break;
+            case 3: tile_of<3, MORE>(from, l, block, ahead, to); break;
+            case 4: tile_of<4, MORE>(from, l, block, ahead, to); break;
+            case 5: tile_of<5, MORE>(from, l, block, ahead, to); break;
+            case 6: tile_of<6, MORE>(from, l, block, ahead, to); break;
+            case 7: tile_of<7, MORE>(from, l, block, ahead, to); break;
+            case 8: tile_of<8, MORE>(from, l, block, ahead, to); break;
 #endif
         }
     }
@@ -159,24 +165,27 @@ template <class W> void plain(const W *x, const Linear &l, W *y, int64_t tokens,
 }
 
 // The block that a thread computes next, or the same again after its last.
-void packed(const bf16 *x, const Linear &l, bf16 *y, int64_t tokens, const Team &team) {
+void packed(const bf16 *x, const Linear &l, bf16 *y, int64_t tokens, const Team &team, Upcoming &upcoming) {
     const int64_t blocks = (l.out + BLOCK - 1) / BLOCK, size = l.block_size();
+    upcoming.spread(team.part(blocks) * ((tokens + ROWS - 1) / ROWS) * ((l.in / 2 + STRETCH - 1) / STRETCH));
     team.split(blocks, [&](int64_t block) {
         const bf16 *next = static_cast<const bf16 *>(l.w) + std::min(block + 1, blocks - 1) * size;
-        block_of(x, l, block, next, y, tokens);
+        if (upcoming.is_over()) block_of<false>(x, l, block, next, y, tokens, upcoming);
+        else block_of<true>(x, l, block, next, y, tokens, upcoming);
     });
 }
 
 }  // namespace
 
-void linear(const bf16 *x, const Linear &l, bf16 *y, int64_t tokens, const Team &team, uint8_t *codes) {
-    if (l.form != CODED) return (l.form == PACKED ? packed : plain<bf16>)(x, l, y, tokens, team);
+void linear(const bf16 *x, const Linear &l, bf16 *y, int64_t tokens, const Team &team, uint8_t *codes, Upcoming &upcoming) {
+    if (l.form == PLAIN) return plain(x, l, y, tokens, team);
+    if (l.form == PACKED) return packed(x, l, y, tokens, team, upcoming);
     code_rows(x, l.in, codes, tokens, team);
     team.wait();
-    coded(codes, l, y, tokens, team);
+    coded(codes, l, y, tokens, team, upcoming);
 }
 
-void linear(const float *x, const Linear &l, float *y, int64_t tokens, const Team &team, uint8_t *) {
+void linear(const float *x, const Linear &l, float *y, int64_t tokens, const Team &team, uint8_t *, Upcoming &) {
     plain(x, l, y, tokens, team);
 }
 
@@ -185,8 +194,9 @@ extern "C" void veneer_linear(const void *x, const void *w, const void *b, void 
                               int64_t in, int64_t out, int form, int is_bf16, int threads) {
     const Linear l{w, b, in, out, form};
     with_team(threads, [&](const Team &team) {
-        if (is_bf16) return linear(static_cast<const bf16 *>(x), l, static_cast<bf16 *>(y), tokens, team, codes);
-        linear(static_cast<const float *>(x), l, static_cast<float *>(y), tokens, team, codes);
+        Upcoming nothing;
+        if (is_bf16) return linear(static_cast<const bf16 *>(x), l, static_cast<bf16 *>(y), tokens, team, codes, nothing);
+        linear(static_cast<const float *>(x), l, static_cast<float *>(y), tokens, team, codes, nothing);
     });
 }
 

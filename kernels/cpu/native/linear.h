@@ -3,6 +3,8 @@
 #include "team.h"
 #include "vec.h"
 
+class Upcoming;
+
 constexpr int64_t BLOCK = 48;  // outputs side by side in packed weights
 
 enum Form : int64_t { PLAIN, PACKED, CODED };
@@ -16,5 +18,6 @@ struct Linear {
 };
 
 // x: [tokens, in] -> y: [tokens, out]. Ends without a wait. codes: where coded rows of x go, for weights of one byte.
-void linear(const bf16 *x, const Linear &l, bf16 *y, int64_t tokens, const Team &team, uint8_t *codes);
-void linear(const float *x, const Linear &l, float *y, int64_t tokens, const Team &team, uint8_t *codes);
+// upcoming: what to fetch meanwhile.
+void linear(const bf16 *x, const Linear &l, bf16 *y, int64_t tokens, const Team &team, uint8_t *codes, Upcoming &upcoming);
+void linear(const float *x, const Linear &l, float *y, int64_t tokens, const Team &team, uint8_t *codes, Upcoming &upcoming);

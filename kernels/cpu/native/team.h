@@ -44,6 +44,9 @@ public:
         }
     }
 
+    // How many of [0, n) are this thread's where they are split.
+    int64_t part(int64_t n) const { return n * (rank + 1) / size - n * rank / size; }
+
     // work(i) for this thread's share of [0, n), in one piece; no wait.
     template <class Work> void split(int64_t n, Work work) const {
         const int64_t end = n * (rank + 1) / size;
