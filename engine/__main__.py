@@ -20,6 +20,7 @@ from engine.config import EngineConfig, KVType, Speculate, WeightType
 from engine.core import Engine
 from engine.decoding.tokenizer import Tokenizer, TokenizerError
 from engine.logs import set_up_logs
+from engine.metering.energy_counters import energy_meter
 from engine.metering.journal import Journal, JournalError
 from engine.model_info import ModelInfo
 from engine.models.runner import Runner, load_runner
@@ -69,7 +70,7 @@ def _server(config: EngineConfig) -> Server:
         info.vocab_size, info.context_len, room, config.max_rank, info.switch_len, config.max_running, info.window
     )
     grammars = tokenizer.grammars()
-    spans = spans_from_environment()
+    spans, energy = spans_from_environment(), energy_meter(config.device)
     engine = Engine(
         config,
         limits,
@@ -81,12 +82,21 @@ def _server(config: EngineConfig) -> Server:
         speculator=Speculator(proposer_of(config, info)),
         device=runner if config.device == "cuda" else None,
         spans=spans,
+        energy=energy,
     )
     if config.metrics_port:
         engine.metrics.serve(config.metrics_port)
     description = _description(config, info, tokenizer, journal)
-    drain_seconds = config.drain_seconds
-    return Server(config.url, engine, tokenizer, journal, description, grammars=grammars, drain_seconds=drain_seconds)
+    return Server(
+        config.url,
+        engine,
+        tokenizer,
+        journal,
+        description,
+        grammars=grammars,
+        drain_seconds=config.drain_seconds,
+        energy=energy,
+    )
 
 
 def _adapters(config: EngineConfig, runner: Runner) -> AdapterPool:

@@ -18,6 +18,7 @@ from engine.decoding.logprobs import Scored
 from engine.gauges import Gauges
 from engine.harvest import Harvest, Pick, harvest
 from engine.intake import Intake, Texts
+from engine.metering.energy import EnergyMeter, StepEnergy
 from engine.metering.journal import Journal
 from engine.metering.metrics import Metrics
 from engine.overlap import Device, Model, Overlap
@@ -45,7 +46,7 @@ class Engine:
     constraints: what holds a choice to its grammar, raising ConstraintRefused; None: requests with one are refused.
     spans: where each request's way is told; None: nowhere.
     speculator: drafts tokens ahead; None: every token takes a step. device: what can begin a step while another one
-    runs; None: each step ends before the next is planned. clock: seconds, for deadlines and metrics.
+    runs; None: each step ends before the next is planned. energy: None: nobody counts it. clock: seconds.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class Engine:
         speculator: Speculator | None = None,
         device: Device | None = None,
         spans: Spans | None = None,
+        energy: EnergyMeter | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.metrics = Metrics()
@@ -76,15 +78,13 @@ class Engine:
             step_tokens=config.step_tokens,
             max_running=config.max_running,
         )
-        self._clock, self._spans = clock, spans
-        self._speculator = speculator or Speculator(None)
+        self._clock, self._spans, self._speculator = clock, spans, speculator or Speculator(None)
         self._overlap = Overlap(device, self._scheduler)
         self._shedding, self._rate = Shedding(config.max_waiting, config.max_waiting_per_tenant), ServiceRate()
         self._live: dict[str, Request] = {}
-        self._account = StepAccount(self._live, self.metrics, self._rate, spans, clock)
+        self._account = StepAccount(self._live, self.metrics, self._rate, spans, clock, StepEnergy(energy))
         self._events: list[Event] = []
-        self._journal_fails = False
-        self._is_draining = False
+        self._journal_fails = self._is_draining = False
         self._gauges = Gauges(self.metrics, self._scheduler, adapters)
         self._last_step_was_empty = True
 
@@ -208,14 +208,15 @@ class Engine:
 
     def _fly_on(self) -> None:
         """Begin the next step where it is known, then end the one under way."""
-        following = None
-        if not self._speculator.is_on or self._overlap.followed < UNASKED:
-            following = self._overlap.follow(self._live)
+        is_due = self._speculator.is_on and self._overlap.followed >= UNASKED
+        following = None if is_due else self._overlap.follow(self._live)
         if following is not None:
             self._account.begin(following)
         landed = self._overlap.land()
         if landed.batch.runs:
             self._take_in(landed.batch, landed.got, landed.step_ns, landed.failure, was_planned=landed.was_planned)
+        else:
+            self._account.landed_for_nobody()
 
     def _work(self, batch: Batch) -> bool:
         """Run the batch and take in what it yields. True: it is only under way."""

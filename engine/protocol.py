@@ -96,8 +96,6 @@ class Message(msgspec.Struct, frozen=True):
 
 
 # --- gateway -> engine -------------------------------------------------------------------------------------------
-
-
 class Describe(msgspec.Struct, tag="describe", frozen=True):
     """Ask what this engine serves; answered with one `Description`."""
 
@@ -216,13 +214,11 @@ Request = Call | Generate | Abort | Ping | AckJournal
 
 
 # --- engine -> gateway -------------------------------------------------------------------------------------------
-
-
 class Usage(msgspec.Struct, frozen=True):
     """What a request used, as the journal has it. cached_tokens is a part of prompt_tokens.
 
     device_ns: nanoseconds of the device that were this request's share of the steps it took part in; prefill_ns: the
-    part of them that computed its prompt.
+    part of them that computed its prompt. energy_uj, prefill_uj: the same in microjoules; None: nobody counts them.
     """
 
     prompt_tokens: int
@@ -230,6 +226,8 @@ class Usage(msgspec.Struct, frozen=True):
     completion_tokens: int
     device_ns: int
     prefill_ns: int = 0
+    energy_uj: int | None = None
+    prefill_uj: int | None = None
 
 
 class Description(msgspec.Struct, tag="description", frozen=True):
@@ -250,6 +248,7 @@ class Description(msgspec.Struct, tag="description", frozen=True):
     draining: bool = False  # `Drain`
     limits: dict[str, int] = {}  # page_size, step_tokens, max_running: as configured
     kv: str = ""  # what keys and values are kept in: fp8, bf16 or fp32
+    energy_uj: int | None = None  # of the device since this boot, idle or not; None: nobody counts it
 
 
 class Prepared(msgspec.Struct, tag="prepared", frozen=True):

@@ -26,7 +26,8 @@ class Request:
     prompt_scored: of the prompt's tokens from the second on. pooled: float64 [hidden size], sum so far. embedding: its
     end, little-endian float32. is_held_back: nothing is told before all choices have ended. is_read_only: the prompt is
     computed and nothing said. is_plain: a decoding row's token is drawn from its logits alone. top: of the likeliest
-    tokens, how many are scored beside each that comes; None: not even that one.
+    tokens, how many are scored beside each that comes; None: not even that one. energy_uj, prefill_uj: None before a
+    step has told; lacks_energy: one could not.
     """
 
     asked: Generate
@@ -40,6 +41,9 @@ class Request:
     completion_tokens: int = 0
     device_ns: int = 0
     prefill_ns: int = 0
+    energy_uj: int | None = None
+    prefill_uj: int | None = None
+    lacks_energy: bool = False
     prompt_scored: list[Scored] = field(default_factory=list)
     is_prompt_told: bool = False
     pooled: Tensor | None = None
@@ -88,7 +92,17 @@ class Request:
         cached_len = self.lead.metered_cached_len
         if cached_len is None:
             return Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, device_ns=0)
-        return Usage(self.lead.prompt_len, cached_len, self.completion_tokens, self.device_ns, self.prefill_ns)
+        energy = (None, None) if self.lacks_energy else (self.energy_uj, self.prefill_uj)
+        time = (self.device_ns, self.prefill_ns)
+        return Usage(self.lead.prompt_len, cached_len, self.completion_tokens, *time, *energy)
+
+    def take_energy(self, spent_uj: int | None, of_prompt_uj: int) -> None:
+        """A step's share in microjoules; None: it is not known."""
+        if spent_uj is None:
+            self.lacks_energy = True
+        else:
+            self.energy_uj = (self.energy_uj or 0) + spent_uj
+            self.prefill_uj = (self.prefill_uj or 0) + of_prompt_uj
 
     def drawing(self, sequence: Sequence) -> list[Choice]:
         """Who draws from the row of a sequence's last token: its own choice; after the prompt, all of them."""

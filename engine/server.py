@@ -16,6 +16,7 @@ from engine.core import Engine
 from engine.decoding.constraint import ConstraintRefused
 from engine.decoding.tokenizer import PromptRefused
 from engine.grammar_desk import Compiler, DeskFull, GrammarDesk, Then
+from engine.metering.energy import EnergyMeter
 from engine.metering.journal import Journal
 from engine.protocol import (
     Abort,
@@ -73,7 +74,7 @@ class Server:
     those with a grammar once it is compiled.
 
     A gateway that has been silent for SILENCE_SECONDS, or cannot be reached, has its requests aborted.
-    drain_seconds: what has begun may go on for so long after `stop`. Raises AddressError.
+    drain_seconds: what has begun may go on for so long after `stop`. energy: the engine's. Raises AddressError.
     """
 
     def __init__(
@@ -86,8 +87,9 @@ class Server:
         *,
         grammars: Compiler,
         drain_seconds: float,
+        energy: EnergyMeter | None = None,
     ) -> None:
-        self._drain_seconds = drain_seconds
+        self._drain_seconds, self._energy = drain_seconds, energy
         self._prompts, self._journal, self._description = prompts, journal, description
         self._registry = engine.metrics.registry
         self._url = url
@@ -227,7 +229,10 @@ class Server:
         return None
 
     def _describe(self, call_id: str) -> Description:
-        return msgspec.structs.replace(self._description, call_id=call_id, pinned=self._steps.pinned)
+        energy_uj = self._energy.total_uj() if self._energy else None
+        return msgspec.structs.replace(
+            self._description, call_id=call_id, pinned=self._steps.pinned, energy_uj=energy_uj
+        )
 
     def _prepare(self, gateway: bytes, request: Prepare) -> Event | None:
         prepared = self._prompts.prepare(request)

@@ -10,7 +10,7 @@ from setup.model import prepare_model
 from setup.packages import install, make_venv
 from setup.paths import ROOT
 from setup.problems import SetupProblem
-from setup.torch_build import has_cuda_device, install_torch, install_triton
+from setup.torch_build import install_torch, install_triton, wants_cuda
 
 
 def main() -> int:
@@ -36,7 +36,7 @@ def _steps(*, dev: bool, browser: bool) -> None:
     make_venv()
     install("base", "Python packages")
     install_torch()
-    if dev or has_cuda_device():
+    if dev or wants_cuda():
         install_triton()
     if dev:
         install("dev", "test packages")

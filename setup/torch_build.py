@@ -1,5 +1,7 @@
-"""Which build of torch: the one for CUDA where a device is, the one for the CPU anywhere else."""
+"""Which build of torch: the one for CUDA where a device is, the one for the CPU anywhere else; or as VENEER_TORCH says,
+where an image is built on another machine than it is for."""
 
+import os
 from pathlib import Path
 
 from setup.packages import OFFLINE, PIP
@@ -13,12 +15,19 @@ CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 STEP = "torch"
 
 
+def wants_cuda() -> bool:
+    asked = os.environ.get("VENEER_TORCH") or "auto"
+    if asked not in ("auto", "cpu", "cuda"):
+        raise SetupProblem(f"VENEER_TORCH={asked!r} is unknown: use auto, cpu or cuda")
+    return has_cuda_device() if asked == "auto" else asked == "cuda"
+
+
 def has_cuda_device() -> bool:
     return Path("/proc/driver/nvidia/version").exists() or succeeds(["nvidia-smi", "-L"])
 
 
 def install_torch() -> None:
-    cuda = has_cuda_device()
+    cuda = wants_cuda()
     requirements = REQUIREMENTS / "torch.txt"
     digest = digest_of_files([requirements]) + ("cuda" if cuda else "cpu")
     if is_done(STEP, digest):
@@ -26,7 +35,7 @@ def install_torch() -> None:
     torch = _pin("torch")
     line = Line("torch")
     if cuda:
-        print("  torch: a CUDA device is here, so its build for CUDA is fetched (several GB)", flush=True)
+        print("  torch: its build for CUDA is fetched (several GB)", flush=True)
         _pip(line, torch)
         line.finish("for CUDA")
     else:

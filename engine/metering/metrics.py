@@ -58,6 +58,9 @@ class Metrics:
     def device_time(self, tenant: str, seconds: float) -> None:
         self._device_seconds.labels(tenant).inc(seconds)
 
+    def energy(self, tenant: str, joules: float) -> None:
+        self._energy.labels(tenant).inc(joules)
+
     def drafted(self, adapter: str | None, accepted: int, rejected: int) -> None:
         """Tokens that were drafted for a sequence of this adapter (its digest; None: the base model) and verified."""
         name = adapter or "base"
@@ -128,6 +131,7 @@ class Metrics:
         self._refused = counter("refused", "Requests that were never let in, by error code", "code")
         self._tokens = counter("tokens", "Tokens of ended requests: prompt (computed), cached, completion", "kind")
         self._device_seconds = counter("device_seconds", "Device time by tenant; sums to all busy time", "tenant")
+        self._energy = counter("energy_joules", "Energy by tenant, where the device counts it", "tenant")
         self._drafts = counter("draft_tokens", "Tokens drafted and verified", "adapter", "outcome")
         self._preemptions = counter("preemptions", "Sequences sent back to wait, their pages given up")
 

@@ -6,6 +6,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from controlplane.inference.balance import BalanceApi
 from controlplane.inference.level_limits import AdapterLimitsApi, LimitsApi, MemberLimitsApi
 from controlplane.inference.markups import GrantMarkupApi, MarkupsApi
+from controlplane.inference.price_plan import PricePlanApi
 from controlplane.inference.residency import ResidencyApi
 from controlplane.inference.traffic import TrafficApi
 
@@ -31,6 +32,7 @@ urlpatterns = [
     path("api/v1/members/<slug:member_id>/limits", MemberLimitsApi.as_view()),
     path("api/v1/adapters/<slug:adapter_id>/limits", AdapterLimitsApi.as_view()),
     path("api/v1/markups", MarkupsApi.as_view()),
+    path("api/v1/price-plan", PricePlanApi.as_view()),
     path("api/v1/adapters/<str:adapter_id>/grants/<str:grant_id>/markup", GrantMarkupApi.as_view()),
     path("v1/", include("controlplane.inference.urls")),
     path("", include("controlplane.console.urls")),  # and the pages: last, for it ends in a catch-all

@@ -22,7 +22,8 @@ class Script:
     pieces: one event each, of each choice in turn. others: of choice 1, 2, ... where they differ. delay: seconds before
     each. error: the EngineError after the pieces (or at once).
     die_after: pieces after which the engine vanishes without a word. hang_after: pieces after which it falls silent.
-    finish: the reason of the last event. cached: prompt tokens served from the cache. device_ns: for the usage.
+    finish: the reason of the last event. cached: prompt tokens served from the cache. device_ns, energy_uj: for the
+    usage.
     """
 
     pieces: tuple[str, ...] = ("Ahoy", ", ", "matey", "!")
@@ -33,6 +34,7 @@ class Script:
     finish: wire.FinishReason = "stop"
     cached: int = 0
     device_ns: int = 2_000_000
+    energy_uj: int | None = None
     others: tuple[tuple[str, ...], ...] = ()
     stop_reason: str | int | None = None
 
@@ -313,7 +315,9 @@ class FakeEngine:
     def _write(self, job: _Job, reason: str) -> wire.Usage:
         """The journal line comes before the event that tells of it, as in the real engine."""
         prompt = len(job.request.token_ids)
-        usage = wire.Usage(prompt, min(job.script.cached, prompt), job.completion, job.script.device_ns)
+        script = job.script
+        energy = {"energy_uj": script.energy_uj, "prefill_uj": script.energy_uj and 0}
+        usage = wire.Usage(prompt, min(script.cached, prompt), job.completion, script.device_ns, **energy)
         request = job.request
         adapter = request.adapter.version if request.adapter else None
         position = self.journal[-1].position + 1 if self.journal else 1

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 _ID = re.compile(r"\b[a-z]{3}_[A-Za-z0-9]{22}\b")
 LISTS = (
     "keys", "adapters", "members", "invitations", "audit", "audit/export", "webhooks", "alerts", "statements",
-    "invoices", "usage", "balance", "grants", "billing-profile", "session",
+    "invoices", "usage", "balance", "grants", "billing-profile", "session", "price-plan", "markups", "earnings",
 )  # fmt: skip
 
 

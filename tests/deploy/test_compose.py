@@ -41,7 +41,7 @@ def test_each_process_is_started_as_make_up_starts_it(blueprint: Blueprint) -> N
     assert {child.name for child in children} | {"migrate"} == COMPOSE["services"].keys()
     for child in children:
         theirs = [_default(word) for word in COMPOSE["services"][child.name]["command"]]
-        said = [word for word in child.command[1:] if word.startswith("-") or not _is_local(word)]
+        said = [word for word in child.command[1:] if word.startswith("-") or not is_local(word)]
         assert [word for word in said if word not in theirs] == [], child.name
 
 
@@ -49,7 +49,7 @@ def _default(word: str) -> str:
     return re.sub(r"\$\{[A-Z_]+:-([^}]*)\}", r"\1", word)
 
 
-def _is_local(word: str) -> bool:
+def is_local(word: str) -> bool:
     """An address, a folder, a port or a number of seconds: those are the machine's."""
     return "/" in word or bool(re.fullmatch(r"[\d.]+", word)) or word == ""
 

@@ -27,6 +27,7 @@ from engine.decoding.grammar import Grammars
 from engine.decoding.sampler import Draw, sample
 from engine.decoding.text_stream import TextStream
 from engine.grammar_desk import Compiler
+from engine.metering.energy import EnergyMeter
 from engine.metering.journal import Journal
 from engine.models.rows import Rows
 from engine.protocol import (
@@ -199,6 +200,7 @@ def toy_engine(
     window: int | None = None,
     spans: Spans | None = None,
     overlaps: Schedule | None = None,
+    energy: EnergyMeter | None = None,
 ) -> Toy:
     """overlaps: the model is a device that computes on its own while the host goes on."""
     config = EngineConfig(
@@ -224,14 +226,14 @@ def toy_engine(
     device = ToyDevice(model, overlaps) if overlaps else None
     engine = Engine(
         config, limits, model, ToyTexts(), adapters, journal, constraints=grammars.constraint, device=device,
-        spans=spans, clock=clock,
+        spans=spans, energy=energy, clock=clock,
     )  # fmt: skip
     if device is not None:
         device.pool = engine._scheduler._pool
     return Toy(engine, model, adapters, journal, config, grammars, device)
 
 
-def toy_server(toy: Toy, drain_seconds: float = 0.0) -> Server:
+def toy_server(toy: Toy, drain_seconds: float = 0.0, energy: EnergyMeter | None = None) -> Server:
     description = Description("", toy.journal.engine_id, "boot", "toy", CONTEXT_LEN, 256, 8, 2, "cpu", True)
     return Server(
         toy.config.url,
@@ -241,6 +243,7 @@ def toy_server(toy: Toy, drain_seconds: float = 0.0) -> Server:
         description,
         grammars=toy.grammars,
         drain_seconds=drain_seconds,
+        energy=energy,
     )
 
 

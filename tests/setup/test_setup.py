@@ -41,6 +41,26 @@ def test_a_failing_program_is_reported_with_its_last_words_and_the_remedy() -> N
 
 
 @pytest.mark.parametrize(
+    ("asked", "device", "wanted"),
+    [("", True, True), ("auto", False, False), ("cuda", False, True), ("cpu", True, False)],
+)
+def test_the_build_of_torch_is_that_of_the_device_or_as_told(
+    monkeypatch: pytest.MonkeyPatch, asked: str, device: bool, wanted: bool
+) -> None:
+    """An image is built where its device is not."""
+    monkeypatch.setenv("VENEER_TORCH", asked)
+    monkeypatch.setattr(torch_build, "has_cuda_device", lambda: device)
+    assert torch_build.wants_cuda() is wanted
+    assert "VENEER_TORCH=$TORCH" in (ROOT / "deploy" / "Dockerfile").read_text()
+
+
+def test_a_build_of_torch_that_there_is_not_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VENEER_TORCH", "rocm")
+    with pytest.raises(SetupProblem, match="VENEER_TORCH='rocm' is unknown: use auto, cpu or cuda"):
+        torch_build.wants_cuda()
+
+
+@pytest.mark.parametrize(
     ("failing", "attempts", "note"),
     [
         (0, [("torch==2.13.0+cpu",)], "for the CPU"),

@@ -208,12 +208,14 @@ FROM (VALUES {", ".join(f"('{zone}')" for zone in _ZONES)}) zones (zone) CROSS J
     "usage that was summed up ahead is what its events come to": """
 SELECT count(*) AS checked, count(*) FILTER (WHERE rolled.sums IS DISTINCT FROM events.sums) AS broken FROM (
     SELECT tenant_id, width, begins_at, (sum(requests), sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens),
-        sum(device_ns), sum(prefill_ns), sum(amount), sum(markup_amount), sum(earned_amount)) AS sums
+        sum(device_ns), sum(prefill_ns), sum(energy_uj), sum(prefill_uj), sum(amount), sum(markup_amount),
+        sum(earned_amount)) AS sums
     FROM billing_usagesum GROUP BY 1, 2, 3
 ) rolled FULL JOIN (
     SELECT tenant_id, width, date_bin(width * interval '1 minute', finished_at, '2000-01-01 00:00Z') AS begins_at,
         max(booked_at) AS booked_at, (count(*)::numeric, sum(prompt_tokens), sum(cached_tokens), sum(completion_tokens),
-        sum(device_ns), sum(prefill_ns), sum(amount), sum(markup_amount), sum(earned_amount)) AS sums
+        sum(device_ns), sum(prefill_ns), sum(energy_uj), sum(prefill_uj), sum(amount), sum(markup_amount),
+        sum(earned_amount)) AS sums
     FROM billing_usageevent CROSS JOIN (VALUES (15), (60), (1440)) widths (width) GROUP BY 1, 2, 3
 ) events USING (tenant_id, width, begins_at) CROSS JOIN billing_rollupmark mark
 WHERE (events.booked_at IS NULL OR events.booked_at < mark.rolled_at - interval '10 minutes')

@@ -40,6 +40,7 @@ FROM billing_usageevent event JOIN billing_markup markup ON markup.id = event.ma
 JOIN tenants_tenant grantee ON grantee.id = event.tenant_id
 LEFT JOIN billing_earnedevent earned ON earned.event = event.id
 WHERE markup.tenant_id = %(tenant)s AND earned.event IS NULL GROUP BY event.adapter_id, event.tenant_id
+ORDER BY amount DESC, 1, 3
 """  # noqa: S608  # constants only
 
 
@@ -61,10 +62,14 @@ def _gathered(tenant_id: str, statement_id: str, until: datetime) -> Plan[list[R
     return (yield Query(_LINES, named))
 
 
+def earnings_under_way(tenant: Tenant) -> list[Row]:
+    """What other tenants' usage has earned since the last statement: by adapter and tenant, the dearest first."""
+    return run_sync(_open(tenant.id), tenant=ALL_TENANTS)  # the events are the other tenants'
+
+
 def open_earnings(tenant: Tenant) -> dict[tuple[str, str], Decimal]:
-    """Dollars that other tenants' usage has earned since the last statement, by (adapter id, tenant id)."""
-    rows = run_sync(_open(tenant.id), tenant=ALL_TENANTS)  # the events are the other tenants'
-    return {(row["adapter_id"], row["grantee_id"]): row["amount"] for row in rows}
+    """Its dollars, by (adapter id, tenant id)."""
+    return {(row["adapter_id"], row["grantee_id"]): row["amount"] for row in earnings_under_way(tenant)}
 
 
 def _open(tenant_id: str) -> Plan[list[Row]]:

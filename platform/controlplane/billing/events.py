@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from django.db.models import Q, QuerySet
 
-from controlplane.billing.costing import cost_of, money_text
+from controlplane.billing.costing import DevicePrice, money_text
 from controlplane.billing.models import UsageEvent
 from controlplane.billing.slices import Slice
 
@@ -41,7 +41,7 @@ def oldest_first(rows: QuerySet[UsageEvent]) -> Iterator[UsageEvent]:
     yield from rows.order_by("finished_at", "pk").iterator(chunk_size=_PIECE)
 
 
-def event_body(event: UsageEvent, cost_per_hour: Decimal, *, sees_people: bool) -> dict[str, Any]:
+def event_body(event: UsageEvent, price: DevicePrice, *, sees_people: bool) -> dict[str, Any]:
     plain = ("model", "base_model", "adapter_id", "prompt_tokens", "cached_tokens", "completion_tokens")
     told = ("finish_reason", "started_at", "finished_at", "is_batch")
     hidden, issuer, first = event.key.hidden, event.key.created_by, event.first_at
@@ -52,7 +52,7 @@ def event_body(event: UsageEvent, cost_per_hour: Decimal, *, sees_people: bool) 
         "key": "Playground" if hidden else event.key.name,
         "member": issuer.email if issuer and sees_people else None,
         "amount": money_text(event.amount),
-        "cost": money_text(cost_of(event.device_ns, cost_per_hour)),
+        "cost": money_text(price.of(event.device_ns, event.energy_uj)),
         "device_seconds": money_text(Decimal(event.device_ns).scaleb(-9)),
         "outcome": outcome_of(event.finish_reason),
         **{name: getattr(event, name) for name in told},

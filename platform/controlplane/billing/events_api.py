@@ -12,7 +12,7 @@ from rest_framework.response import Response
 
 from controlplane.api_view import APIView
 from controlplane.billing.composition import composition_of_event
-from controlplane.billing.costing import money_text
+from controlplane.billing.costing import device_price, money_text
 from controlplane.billing.events import OUTCOMES, event_body, events_of, oldest_first
 from controlplane.billing.models import UsageEvent
 from controlplane.billing.ranges import choice, read_range
@@ -20,7 +20,6 @@ from controlplane.billing.services import price_by_id
 from controlplane.billing.usage_api import (
     SLICE_PARAMETERS,
     composition_body,
-    cost_per_hour,
     read_slice,
     sees_people,
 )
@@ -54,9 +53,9 @@ class GenerationsApi(APIView):
     )
     def get(self, request: Request) -> Response:
         """The requests that the sums of `usage` are of, the last to end first."""
-        shows, cost = sees_people(request), cost_per_hour()
+        shows, price = sees_people(request), device_price()
         page = keyset_page(_wanted(request), request, time_field="finished_at")
-        return Response(page.body(lambda event: event_body(event, cost, sees_people=shows)))
+        return Response(page.body(lambda event: event_body(event, price, sees_people=shows)))
 
 
 class GenerationApi(APIView):
@@ -75,7 +74,7 @@ class GenerationApi(APIView):
         price = run_sync(price_by_id(event.price_id, adapter_id=event.adapter_id, is_batch=event.is_batch))
         parts = run_sync(composition_of_event(tenant_id=tenant.id, request_id=request_id))
         rates = {name: money_text(getattr(price, name)) for name in ("input", "cached_input", "output")}
-        body = event_body(event, cost_per_hour(), sees_people=sees_people(request))
+        body = event_body(event, device_price(), sees_people=sees_people(request))
         more = {"rates": {"price_id": price.id, **rates}, "parts": composition_body(parts)}
         return Response({**body, **more, "booked_at": event.booked_at, "late": event.late})
 
@@ -92,8 +91,8 @@ class GenerationsExportApi(APIView):
     def get(self, request: Request) -> StreamingHttpResponse:
         """The same rows, oldest first: as CSV, or a JSON object a line."""
         kind = choice(request, "as", _FORMATS)
-        shows, cost = sees_people(request), cost_per_hour()
-        rows = (event_body(event, cost, sees_people=shows) for event in oldest_first(_wanted(request)))
+        shows, price = sees_people(request), device_price()
+        rows = (event_body(event, price, sees_people=shows) for event in oldest_first(_wanted(request)))
         lines = csv_lines(_COLUMNS, rows) if kind == "csv" else _json_lines(rows)
         return streamed(f"generations.{kind}", lines, _MEDIA[kind])
 

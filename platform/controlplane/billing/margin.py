@@ -5,7 +5,7 @@ from datetime import datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any, Final, Literal
 
-from controlplane.billing.costing import COUNTS, cost_of, money_text, per_million
+from controlplane.billing.costing import COUNTS, DevicePrice, joules_text, known_sum, money_text, per_million
 from controlplane.billing.reading import USED, reading
 from tenants.sql import Plan, Query, Row
 
@@ -13,17 +13,18 @@ MarginGroup = Literal["tenant", "adapter", "key", "model", "day", "hour"]
 GROUPS: Final[tuple[MarginGroup, ...]] = ("tenant", "adapter", "key", "model", "day", "hour")
 TIMES: Final = ("day", "hour")
 
-_NANOSECONDS: Final = ("device_ns", "prefill_ns", "saved_ns")
 _TENTH: Final = Decimal("0.1")
 # By base model: what computing one token of a prompt took. Of all tenants, so that asking for one changes no estimate.
 _PREFILL: Final = f"""{USED}, prefill AS (
-    SELECT e.base_model, coalesce(sum(e.prefill_ns) / nullif(sum(e.prompt_tokens - e.cached_tokens), 0), 0) AS ns
+    SELECT e.base_model, coalesce(sum(e.prefill_ns) / nullif(sum(e.prompt_tokens - e.cached_tokens), 0), 0) AS ns,
+        sum(e.prefill_uj) / nullif(sum(e.prompt_tokens - e.cached_tokens), 0) AS uj
     FROM used e GROUP BY e.base_model
 )"""  # noqa: S608  # constants only
 _SUMS: Final = """sum(e.requests) AS requests, sum(e.prompt_tokens) AS prompt_tokens,
     sum(e.cached_tokens) AS cached_tokens, sum(e.completion_tokens) AS completion_tokens,
-    sum(e.device_ns) AS device_ns, sum(e.prefill_ns) AS prefill_ns,
-    sum(e.cached_tokens * prefill.ns) AS saved_ns, sum(e.amount - e.earned_amount) AS revenue"""
+    sum(e.device_ns) AS device_ns, sum(e.prefill_ns) AS prefill_ns, sum(e.energy_uj) AS energy_uj,
+    sum(e.prefill_uj) AS prefill_uj, sum(e.cached_tokens * prefill.ns) AS saved_ns,
+    sum(e.cached_tokens * prefill.uj) AS saved_uj, sum(e.amount - e.earned_amount) AS revenue"""
 _FROM: Final = """FROM used e JOIN prefill ON prefill.base_model = e.base_model
 JOIN tenants_tenant t ON t.id = e.tenant_id JOIN tenants_apikey k ON k.id = e.key_id
 WHERE (%(tenant)s::text IS NULL OR e.tenant_id = %(tenant)s)"""
@@ -49,25 +50,43 @@ _BY_NAME: Final = {
     for name, (group, label, whose) in _NAMED.items()
 }
 _BY_TIME: Final = f"""WITH {_PREFILL}
-SELECT date_trunc(%(step)s::text, e.at, %(tz)s::text) AS at, min(e.at) AS first, {_SUMS} {_FROM}
+SELECT e.step_at AS at, min(e.at) AS first, {_SUMS} {_FROM}
 GROUP BY 1 ORDER BY 1"""
 _UP: Final = f"""
-WITH {USED} SELECT coalesce(sum(up_ns), 0) AS up_ns, (SELECT coalesce(sum(device_ns), 0) FROM used) AS busy_ns
+WITH {USED} SELECT coalesce(sum(up_ns), 0) AS up_ns, sum(energy_uj) AS up_uj,
+    (SELECT coalesce(sum(device_ns), 0) FROM used) AS busy_ns, (SELECT sum(energy_uj) FROM used) AS busy_uj
 FROM billing_enginequarter WHERE quarter >= %(start)s AND quarter < %(end)s
 """  # noqa: S608  # constants only
 
 
 @dataclass(frozen=True)
 class Devices:
-    """Nanoseconds of all engines: answering or ready to, and of that computing for somebody."""
+    """Nanoseconds of all engines: answering or ready to, and of that computing for somebody. And microjoules; None: the
+    devices do not count them."""
 
     up_ns: int
     busy_ns: int
+    up_uj: int | None = None
+    busy_uj: int | None = None
 
     @property
     def idle_ns(self) -> int:
         """Not below nothing: what ran through the start of the range counts as busy where it ended."""
         return max(0, self.up_ns - self.busy_ns)
+
+    @property
+    def idle_uj(self) -> int | None:
+        return None if self.up_uj is None else max(0, self.up_uj - (self.busy_uj or 0))
+
+
+@dataclass(frozen=True)
+class _Costs:
+    """Dollars. energy: the part of `whole` that energy is; None: it was not counted, or has no price."""
+
+    whole: Decimal
+    prefill: Decimal
+    energy: Decimal | None
+    saved: Decimal
 
 
 def margin_by(
@@ -77,32 +96,50 @@ def margin_by(
     of the day or hour in `tz`, and the `first` instant seen in it."""
     step = group_by if group_by in TIMES else None
     span = yield from reading(start, end, step=step, tz=tz)
-    return (yield Query(_BY_TIME if step else _BY_NAME[group_by], span.params(tenant=tenant_id, step=step, tz=tz)))
+    return (yield Query(_BY_TIME if step else _BY_NAME[group_by], span.params(tenant=tenant_id)))
 
 
 def devices(*, start: datetime, end: datetime) -> Plan[Devices]:
     """Of the quarter hours that begin in [start, end)."""
     [row] = yield Query(_UP, (yield from reading(start, end)).params())
-    return Devices(int(row["up_ns"]), int(row["busy_ns"]))
+    energy = (None if row[name] is None else int(row[name]) for name in ("up_uj", "busy_uj"))
+    return Devices(int(row["up_ns"]), int(row["busy_ns"]), *energy)
 
 
-def margin_numbers(row: Row, cost_per_hour: Decimal) -> dict[str, Any]:
-    """A row of sums as it is shown: seconds, money and what is derived of them."""
-    cost, prefill = (cost_of(int(row[name]), cost_per_hour) for name in ("device_ns", "prefill_ns"))
-    return _shown(row, cost, prefill, cost_of(round(row["saved_ns"]), cost_per_hour))
+def margin_numbers(row: Row, price: DevicePrice) -> dict[str, Any]:
+    """A row of sums as it is shown: seconds, joules, money and what is derived of them."""
+    return _shown(row, _costs(row, price))
 
 
-def margin_total(rows: list[Row], cost_per_hour: Decimal) -> dict[str, Any]:
+def margin_total(rows: list[Row], price: DevicePrice) -> dict[str, Any]:
     """The sums of all rows. Each of its amounts is the sum of the rows' as they are shown, so that columns add up."""
-    names = (*COUNTS, *_NANOSECONDS, "revenue")
-    sums: Row = {name: sum((row[name] for row in rows), Decimal(0)) for name in names}
-    cost, prefill, saved = (
-        sum((cost_of(round(row[name]), cost_per_hour) for row in rows), Decimal(0)) for name in _NANOSECONDS
+    sums: Row = {
+        name: sum((row[name] for row in rows), Decimal(0)) for name in (*COUNTS, "device_ns", "prefill_ns", "revenue")
+    }
+    return _shown({**sums, "energy_uj": known_sum(rows, "energy_uj")}, _all([_costs(row, price) for row in rows]))
+
+
+def _costs(row: Row, price: DevicePrice) -> _Costs:
+    known = {name: None if row[name] is None else round(row[name]) for name in ("energy_uj", "prefill_uj", "saved_uj")}
+    return _Costs(
+        whole=price.of(int(row["device_ns"]), known["energy_uj"]),
+        prefill=price.of(int(row["prefill_ns"]), known["prefill_uj"]),
+        energy=price.of_energy(known["energy_uj"]),
+        saved=price.of(round(row["saved_ns"]), known["saved_uj"]),
     )
-    return _shown(sums, cost, prefill, saved)
 
 
-def _shown(row: Row, cost: Decimal, prefill: Decimal, saved: Decimal) -> dict[str, Any]:
+def _all(rows: list[_Costs]) -> _Costs:
+    nothing, energy = Decimal(0), [row.energy for row in rows if row.energy is not None]
+    return _Costs(
+        whole=sum((row.whole for row in rows), nothing),
+        prefill=sum((row.prefill for row in rows), nothing),
+        energy=sum(energy, nothing) if energy else None,
+        saved=sum((row.saved for row in rows), nothing),
+    )
+
+
+def _shown(row: Row, costs: _Costs) -> dict[str, Any]:
     revenue: Decimal = row["revenue"]
     tokens = int(row["prompt_tokens"] + row["completion_tokens"])
     computing, reading = int(row["device_ns"]), int(row["prefill_ns"])
@@ -111,25 +148,31 @@ def _shown(row: Row, cost: Decimal, prefill: Decimal, saved: Decimal) -> dict[st
         "device_seconds": seconds_text(computing),
         "prefill_seconds": seconds_text(reading),
         "decode_seconds": seconds_text(computing - reading),
+        "energy_joules": joules_text(row["energy_uj"]),
         "revenue": money_text(revenue),
-        "cost": money_text(cost),
-        "prefill_cost": money_text(prefill),
-        "decode_cost": money_text(cost - prefill),
-        "margin": money_text(revenue - cost),
-        "margin_percent": percent_text(revenue - cost, revenue),
+        "cost": money_text(costs.whole),
+        "prefill_cost": money_text(costs.prefill),
+        "decode_cost": money_text(costs.whole - costs.prefill),
+        "energy_cost": money_text(costs.energy),
+        "margin": money_text(revenue - costs.whole),
+        "margin_percent": percent_text(revenue - costs.whole, revenue),
         "revenue_per_1m": money_text(per_million(revenue, tokens)),
-        "cost_per_1m": money_text(per_million(cost, tokens)),
-        "cache_savings": money_text(saved),
+        "cost_per_1m": money_text(per_million(costs.whole, tokens)),
+        "cache_savings": money_text(costs.saved),
     }
 
 
-def device_numbers(found: Devices, cost_per_hour: Decimal) -> dict[str, Any]:
+def device_numbers(found: Devices, price: DevicePrice) -> dict[str, Any]:
     return {
         "up_seconds": seconds_text(found.up_ns),
         "busy_seconds": seconds_text(found.busy_ns),
         "idle_seconds": seconds_text(found.idle_ns),
-        "cost": money_text(cost_of(found.up_ns, cost_per_hour)),
-        "idle_cost": money_text(cost_of(found.idle_ns, cost_per_hour)),
+        "cost": money_text(price.of(found.up_ns, found.up_uj)),
+        "idle_cost": money_text(price.of(found.idle_ns, found.idle_uj)),
+        "energy_joules": joules_text(found.up_uj),
+        "energy_cost": money_text(price.of_energy(found.up_uj)),
+        "idle_energy_joules": joules_text(found.idle_uj),
+        "idle_energy_cost": money_text(price.of_energy(found.idle_uj)),
     }
 
 

@@ -3,14 +3,13 @@
 from decimal import Decimal
 from typing import Any, Final, cast
 
-from django.conf import settings
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from controlplane.billing.costing import money_text
+from controlplane.billing.costing import DevicePrice, device_price, money_text
 from controlplane.billing.margin import (
     GROUPS,
     TIMES,
@@ -46,13 +45,14 @@ class MarginApi(OperatorView):
     def get(self, request: Request) -> Response:
         """What usage earned and what it cost, by tenant, adapter, key, model, day or hour; and what idling cost."""
         span, group_by, rows = _read(request)
-        cost = _cost_per_hour()
+        price = device_price()
         found = run_sync(devices(start=span.start, end=span.end))
         body = {"from": span.local_text(span.start), "to": span.local_text(span.end), "tz": span.zone.key}
-        body |= {"group_by": group_by, "cost_per_hour": money_text(cost) or ""}
-        data = [_row(row, span, group_by, cost) for row in rows]
+        body |= {"group_by": group_by, "cost_per_hour": money_text(price.per_hour) or ""}
+        body |= {"cost_per_kwh": money_text(price.per_kwh)}
+        data = [_row(row, span, group_by, price) for row in rows]
         return Response(
-            {**body, "data": data, "total": margin_total(rows, cost), "device": device_numbers(found, cost)}
+            {**body, "data": data, "total": margin_total(rows, price), "device": device_numbers(found, price)}
         )
 
 
@@ -65,13 +65,9 @@ class MarginExportApi(OperatorView):
     def get(self, request: Request) -> StreamingHttpResponse:
         """The same rows, as CSV."""
         span, group_by, rows = _read(request)
-        cost = _cost_per_hour()
-        lines = (_plain(_row(row, span, group_by, cost)) for row in rows)
+        price = device_price()
+        lines = (_plain(_row(row, span, group_by, price)) for row in rows)
         return csv_response("margin.csv", csv_lines(_COLUMNS, lines))
-
-
-def _cost_per_hour() -> Decimal:
-    return Decimal(settings.DEVICE_COST_PER_HOUR)
 
 
 def _read(request: Request) -> tuple[Range, MarginGroup, list[Row]]:
@@ -90,8 +86,8 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     return {name: Decimal(value) if name in _AMOUNTS and value is not None else value for name, value in row.items()}
 
 
-def _row(row: Row, span: Range, group_by: MarginGroup, cost_per_hour: Decimal) -> dict[str, Any]:
-    numbers = margin_numbers(row, cost_per_hour)
+def _row(row: Row, span: Range, group_by: MarginGroup, price: DevicePrice) -> dict[str, Any]:
+    numbers = margin_numbers(row, price)
     if group_by not in TIMES:
         return {"group": row["group"], "label": row["label"], "tenant": row["tenant"], **numbers}
     at = span.step_text(row["at"], row["first"], group_by)

@@ -106,8 +106,9 @@ class Price(models.Model):
 class UsageEvent(models.Model):
     """One request's use, priced. started_at, finished_at: the engine's clock. booked_at: when it came into the books.
 
-    prefill_ns: the part of device_ns that computed the prompt. markup_id: what the adapter's owner asked on top, if
-    anything; markup_amount is the part of `amount` that it comes to, earned_amount that of it which is the owner's.
+    prefill_ns: the part of device_ns that computed the prompt. energy_uj, prefill_uj: the same in microjoules; null:
+    the device does not count them. markup_id: what the adapter's owner asked on top, if anything; markup_amount is the
+    part of `amount` that it comes to, earned_amount that of it which is the owner's.
     first_at: the door's, of the first token; null: there was none, or only the journal told of it.
 
     late: booked after its hold had ended. is_batch: priced with the batch discount. engine_position: its line in the
@@ -128,6 +129,8 @@ class UsageEvent(models.Model):
     completion_tokens = models.PositiveBigIntegerField()
     device_ns = models.PositiveBigIntegerField()
     prefill_ns = models.PositiveBigIntegerField(db_default=0)
+    energy_uj = models.PositiveBigIntegerField(null=True)
+    prefill_uj = models.PositiveBigIntegerField(null=True)
     amount = money()
     markup_id = models.CharField(max_length=32, null=True)
     markup_amount = money(db_default=0)
@@ -164,6 +167,10 @@ class UsageEvent(models.Model):
             Check(condition=Q(amount__gte=0), name="usage_amount_not_negative"),
             Check(condition=Q(prefill_ns__lte=F("device_ns")), name="prefill_within_device_time"),
             Check(
+                condition=Q(energy_uj=None, prefill_uj=None) | Q(prefill_uj__lte=F("energy_uj")),
+                name="prefill_within_energy",
+            ),
+            Check(
                 condition=Q(
                     earned_amount__gte=0, earned_amount__lte=F("markup_amount"), markup_amount__lte=F("amount")
                 ),
@@ -173,7 +180,8 @@ class UsageEvent(models.Model):
 
 
 class EngineRecord(models.Model):
-    """A line of an engine's journal as it was read: the authority that usage events are compared with."""
+    """A line of an engine's journal as it was read: the authority that usage events are compared with. finished_at:
+    the engine's clock; null: of a line that was read before that was kept, or says no time that there is."""
 
     id = models.BigAutoField(primary_key=True)
     engine_id = models.CharField(max_length=64)
@@ -184,11 +192,17 @@ class EngineRecord(models.Model):
     completion_tokens = models.PositiveBigIntegerField()
     device_ns = models.PositiveBigIntegerField()
     prefill_ns = models.PositiveBigIntegerField(db_default=0)
+    energy_uj = models.PositiveBigIntegerField(null=True)
+    prefill_uj = models.PositiveBigIntegerField(null=True)
     finish_reason = models.CharField(max_length=64)
+    finished_at = models.DateTimeField(null=True)
     read_at = models.DateTimeField(db_default=Now(), editable=False)
 
     class Meta:
-        indexes: ClassVar[list[models.Index]] = [models.Index(fields=["request_id"], name="engine_record_request")]
+        indexes: ClassVar[list[models.Index]] = [
+            models.Index(fields=["request_id"], name="engine_record_request"),
+            BrinIndex(fields=["finished_at"], name="engine_records_by_time"),
+        ]
         constraints: ClassVar[list[models.BaseConstraint]] = [
             models.UniqueConstraint(fields=["engine_id", "position"], name="one_record_per_journal_line"),
         ]

@@ -15,15 +15,15 @@ STEPS: Final[tuple[Step, ...]] = ("day", "hour", "month")
 
 _SUMS: Final = """sum(e.requests) AS requests, sum(e.prompt_tokens) AS prompt_tokens,
     sum(e.cached_tokens) AS cached_tokens, sum(e.completion_tokens) AS completion_tokens,
-    sum(e.device_ns) AS device_ns, sum(e.amount) AS amount"""
-# date_trunc with a zone: a day is a local day, however long; the two 01:00 hours of autumn stay two.
-_AT: Final = "date_trunc(%(step)s::text, e.at, %(tz)s::text) AS at, min(e.at) AS first"
+    sum(e.device_ns) AS device_ns, sum(e.energy_uj) AS energy_uj, sum(e.amount) AS amount"""
+# A day is a local day, however long; the two 01:00 hours of autumn stay two.
+_AT: Final = "e.step_at AS at, min(e.at) AS first"
 
 
 def usage_by(wanted: Slice, *, group_by: GroupBy, tz: str = "UTC") -> Plan[list[Row]]:
-    """Rows with requests, prompt_tokens, cached_tokens, completion_tokens, device_ns, amount, and either `group` and
-    `label` (dearest first) or `at`, the start of the step in `tz`, and the `first` instant seen in it. Their sums are
-    those of the slice."""
+    """Rows with requests, prompt_tokens, cached_tokens, completion_tokens, device_ns, energy_uj, amount, and either
+    `group` and `label` (dearest first) or `at`, the start of the step in `tz`, and the `first` instant seen in it.
+    Their sums are those of the slice."""
     if group_by in STEPS:
         return (yield from wanted.of_sums(f"{_AT}, {_SUMS}", "GROUP BY 1 ORDER BY 1", step=group_by, tz=tz))
     group, label = NAMED[cast(Split, group_by)]

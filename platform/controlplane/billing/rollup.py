@@ -26,8 +26,8 @@ _LOCK: Final = 0x524F4C4C
 
 GROUP: Final = ("tenant_id", "key_id", "adapter_id", "base_model", "model", "price_id", "is_batch")
 COUNTED: Final = (
-    "prompt_tokens", "cached_tokens", "completion_tokens", "device_ns", "prefill_ns", "amount", "markup_amount",
-    "earned_amount",
+    "prompt_tokens", "cached_tokens", "completion_tokens", "device_ns", "prefill_ns", "energy_uj", "prefill_uj",
+    "amount", "markup_amount", "earned_amount",
 )  # fmt: skip
 _GROUP: Final = ", ".join(GROUP)
 _COUNTED: Final = ", ".join(COUNTED)

@@ -38,6 +38,8 @@ class UsageSum(models.Model):
     completion_tokens = models.PositiveBigIntegerField()
     device_ns = models.PositiveBigIntegerField()
     prefill_ns = models.PositiveBigIntegerField()
+    energy_uj = models.PositiveBigIntegerField(null=True)
+    prefill_uj = models.PositiveBigIntegerField(null=True)
     amount = money()
     markup_amount = money()
     earned_amount = money()

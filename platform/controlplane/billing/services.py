@@ -34,11 +34,13 @@ WHERE price.id = %(id)s
 _RECORD = f"""event AS (
     INSERT INTO billing_usageevent (
         request_id, tenant_id, key_id, adapter_id, adapter_version_id, model, base_model, price_id, prompt_tokens,
-        cached_tokens, completion_tokens, device_ns, prefill_ns, amount, markup_id, markup_amount, earned_amount,
+        cached_tokens, completion_tokens, device_ns, prefill_ns, energy_uj, prefill_uj, amount, markup_id,
+        markup_amount, earned_amount,
         finish_reason, started_at, first_at, finished_at, late, engine_position, is_batch)
     VALUES (%(request_id)s, %(tenant_id)s, %(key_id)s, %(adapter_id)s, %(adapter_version_id)s, %(model)s,
         %(base_model)s, %(price_id)s, %(prompt_tokens)s, %(cached_tokens)s, %(completion_tokens)s, %(device_ns)s,
-        %(prefill_ns)s, %(amount)s, %(markup_id)s, %(markup_amount)s, %(earned_amount)s, %(finish_reason)s,
+        %(prefill_ns)s, %(energy_uj)s, %(prefill_uj)s, %(amount)s, %(markup_id)s, %(markup_amount)s,
+        %(earned_amount)s, %(finish_reason)s,
         %(started_at)s, %(first_at)s, %(finished_at)s, %(late)s, %(engine_position)s, %(is_batch)s)
     ON CONFLICT (request_id) DO NOTHING RETURNING id
 ), {posting("EXISTS (SELECT FROM event)")} SELECT id FROM event
@@ -47,7 +49,7 @@ _RECORD_ENDING = _RECORD.replace("%(late)s", "coalesce((SELECT late FROM settled
 # What two deliveries of one event must agree on. Clocks and reasons may differ between the door and the journal.
 _IDENTITY: Final = (
     "tenant_id", "key_id", "adapter_version_id", "price_id", "prompt_tokens", "cached_tokens", "completion_tokens",
-    "device_ns", "prefill_ns", "is_batch", "markup_id",
+    "device_ns", "prefill_ns", "energy_uj", "prefill_uj", "is_batch", "markup_id",
 )  # fmt: skip
 _FIND_EVENT = f"SELECT {', '.join(_IDENTITY)} FROM billing_usageevent WHERE request_id = %(request_id)s"  # noqa: S608
 _OPEN_DISCREPANCY = """
@@ -108,6 +110,8 @@ def record_usage(
     finished_at: datetime,
     first_at: datetime | None = None,
     prefill_ns: int = 0,
+    energy_uj: int | None = None,
+    prefill_uj: int | None = None,
     markup_id: str | None = None,
     engine_position: int | None = None,
     late: bool = False,

@@ -3,6 +3,7 @@ from django.urls import path
 from controlplane.billing import (
     agreement_api,
     api,
+    earnings_api,
     events_api,
     invoice_api,
     margin_api,
@@ -25,6 +26,7 @@ urlpatterns = [
     path("statements", api.StatementsApi.as_view()),
     path("statements/<str:statement_id>", api.StatementApi.as_view()),
     path("grants", api.CreditApi.as_view()),
+    path("earnings", earnings_api.EarningsApi.as_view()),
     path("invoices", invoice_api.InvoicesApi.as_view()),
     path("invoices/<str:invoice_id>", invoice_api.InvoiceApi.as_view()),
     path("invoices/<str:invoice_id>/csv", invoice_api.InvoiceCsvApi.as_view()),

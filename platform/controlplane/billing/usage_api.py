@@ -1,17 +1,15 @@
 """What was used, over HTTP: sums, series, what amounts are made of, and how fast answers were."""
 
 from dataclasses import asdict
-from decimal import Decimal
 from typing import Any, Final, Literal, cast
 
-from django.conf import settings
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from controlplane.api_view import APIView
 from controlplane.billing.composition import Composition, composition
-from controlplane.billing.costing import money_text, total_numbers, usage_numbers
+from controlplane.billing.costing import cost_of_row, device_price, money_text, total_numbers, usage_numbers
 from controlplane.billing.latency import Spread, latency
 from controlplane.billing.queries import STEPS, GroupBy, Step, usage_by, usage_series
 from controlplane.billing.ranges import RANGE_PARAMETERS, Range, check_steps, choice, read_range
@@ -27,10 +25,6 @@ SLICE_PARAMETERS: Final = [
     *RANGE_PARAMETERS,
     *(OpenApiParameter(split, str, description=f"only of this {split}: a `group` of that split") for split in SPLITS),
 ]
-
-
-def cost_per_hour() -> Decimal:
-    return Decimal(settings.DEVICE_COST_PER_HOUR)
 
 
 def read_slice(request: Request, span: Range) -> Slice:
@@ -68,8 +62,9 @@ class UsageApi(APIView):
         if group_by == "member":
             check_people(request)
         rows = run_sync(usage_by(read_slice(request, span), group_by=group_by, tz=span.zone.key))
-        data = [{**_group(row, span, group_by), **usage_numbers(row, cost_per_hour())} for row in rows]
-        return Response({**span_body(span), "data": data, "total": total_numbers(rows, cost_per_hour())})
+        price = device_price()
+        data = [{**_group(row, span, group_by), **usage_numbers(row, price)} for row in rows]
+        return Response({**span_body(span), "data": data, "total": total_numbers(rows, price)})
 
 
 def span_body(span: Range) -> dict[str, str]:
@@ -116,7 +111,7 @@ def _point(row: Row, span: Range, step: Step) -> dict[str, Any]:
         "requests": int(row["requests"]),
         "tokens": int(row["prompt_tokens"] + row["completion_tokens"]),
         "amount": money_text(row["amount"]),
-        "cost": usage_numbers(row, cost_per_hour())["cost"],
+        "cost": money_text(cost_of_row(row, device_price())),
     }
 
 

@@ -40,8 +40,10 @@ WHERE hold.settled_amount IS NOT NULL
     # A request that an operator has looked into and explained may stay without its counterpart.
     "each line of the engine's journal has its usage event, with the same tokens": """
 SELECT count(*) AS checked, count(*) FILTER (WHERE event.id IS NULL
-    OR (line.prompt_tokens, line.cached_tokens, line.completion_tokens, line.device_ns, line.prefill_ns)
-    <> (event.prompt_tokens, event.cached_tokens, event.completion_tokens, event.device_ns, event.prefill_ns)
+    OR (line.prompt_tokens, line.cached_tokens, line.completion_tokens, line.device_ns, line.prefill_ns,
+        line.energy_uj, line.prefill_uj)
+    IS DISTINCT FROM (event.prompt_tokens, event.cached_tokens, event.completion_tokens, event.device_ns,
+        event.prefill_ns, event.energy_uj, event.prefill_uj)
 ) AS broken
 FROM billing_enginerecord line LEFT JOIN billing_usageevent event ON event.request_id = line.request_id
 WHERE NOT EXISTS (

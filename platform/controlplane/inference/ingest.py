@@ -30,8 +30,9 @@ def ingest_journal(engine: EngineCalls, *, page_limit: int = 500) -> int:
 
     A page's effects and the cursor move in one transaction; only then does the engine hear that it may forget."""
     taken = 0
-    engine_id = engine.describe().engine_id
-    run_sync(engine_seen(engine_id), tenant=ALL_TENANTS)
+    found = engine.describe()
+    engine_id = found.engine_id
+    run_sync(engine_seen(engine_id, boot_id=found.boot_id, energy_uj=found.energy_uj), tenant=ALL_TENANTS)
     while True:
         after = _position(engine_id)
         page = engine.read_journal(after, page_limit)
@@ -97,6 +98,7 @@ def _keep_records(engine_id: str, lines: list[JournalLine]) -> None:
 def _take_line(line: JournalLine, hold: Hold | None) -> None:
     if hold is None:
         if not UsageEvent.objects.filter(request_id=line.request_id).exists():
+            finished_at=_known_instant(line.finished_at),
             _disagree(line, "journal_without_hold")
         return None
     if hold.tenant_id != line.tenant:
@@ -148,3 +150,11 @@ def _rewind(engine_id: str, after: int, last_position: int) -> None:
     details = {"engine_id": engine_id, "read_up_to": after, "ends_at": last_position}
     run_sync(open_discrepancy(kind="journal_rewound", request_id=engine_id, details=details))
     JournalCursor.objects.filter(engine_id=engine_id, position=after).update(position=0, moved_at=timezone.now())
+def _known_instant(seconds: float) -> datetime | None:
+    """None of what is no time."""
+    try:
+        return _instant(seconds)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+

@@ -3,6 +3,7 @@
 from decimal import Decimal
 from typing import Any
 
+from django.conf import settings
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -42,7 +43,12 @@ class MarkupsApi(APIView):
     action_needed = "usage:read"
 
     class Output(serializers.Serializer[Any]):
+        """max_per_million, owner_percent: what the platform allows, and how much of it is the owner's, of mark-ups that
+        are set now."""
+
         data = MarkupShape(many=True)  # type: ignore[assignment]  # a field, whatever its name
+        max_per_million = serializers.CharField()
+        owner_percent = serializers.IntegerField()
 
         class Meta:
             ref_name = "Markups"
@@ -52,7 +58,9 @@ class MarkupsApi(APIView):
         """Those in force now: that the tenant asks of others, and that it pays."""
         tenant = tenant_of(request)
         earned = open_earnings(tenant)
-        return Response({"data": [_body(markup, tenant, earned) for markup in markups_in_force(tenant=tenant)]})
+        data = [_body(markup, tenant, earned) for markup in markups_in_force(tenant=tenant)]
+        rules = {"max_per_million": settings.MAX_MARKUP, "owner_percent": 100 - settings.MARKUP_SHARE_PERCENT}
+        return Response({"data": data, **rules})
 
 
 class GrantMarkupApi(APIView):

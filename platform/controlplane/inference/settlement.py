@@ -100,6 +100,8 @@ def settle_request(account: Account, ended: Ended) -> Plan[bool]:
             completion_tokens=usage.completion_tokens,
             device_ns=usage.device_ns,
             prefill_ns=usage.prefill_ns,
+            energy_uj=usage.energy_uj,
+            prefill_uj=usage.prefill_uj,
             finish_reason=ended.finish_reason,
             started_at=ended.started_at,
             finished_at=ended.finished_at,

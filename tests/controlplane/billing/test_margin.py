@@ -11,6 +11,7 @@ from django.test import override_settings
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from controlplane.billing.costing import DevicePrice
 from controlplane.billing.devices import LONGEST_SILENCE, engine_seen
 from controlplane.billing.margin import GROUPS, TIMES, Devices, devices, margin_by, margin_total
 from controlplane.billing.models import EngineQuarter
@@ -23,6 +24,7 @@ from tests.controlplane.money import AT, Customer, D, another_key, customer_name
 SECOND, HOUR_NS = 10**9, 3600 * 10**9
 ALWAYS = {"start": datetime(2000, 1, 1, tzinfo=UTC), "end": datetime(2100, 1, 1, tzinfo=UTC)}
 ZONES = ["UTC", "Asia/Kolkata", "Australia/Lord_Howe", "Pacific/Apia", "America/St_Johns", "America/New_York"]
+UNKNOWN = {"energy_uj": None, "prefill_uj": None, "saved_uj": None}
 PIRATE = {"adapter_id": "adp_1", "adapter_version_id": "adv_1", "model": "pirate@1"}
 # At the clocks' changes and half hours of some of the zones, and anywhere near them.
 MOMENTS = st.builds(
@@ -98,12 +100,14 @@ def test_columns_add_up_as_they_are_shown(used: list[tuple[int, int, Decimal]], 
         {
             "requests": 1, "prompt_tokens": 5, "cached_tokens": 0, "completion_tokens": 1, "device_ns": max(a, b),
             "prefill_ns": min(a, b), "saved_ns": D(a) / 3, "revenue": revenue,
+            **({"energy_uj": max(a, b), "prefill_uj": min(a, b), "saved_uj": D(b) / 7} if a % 3 else UNKNOWN),
         }
         for a, b, revenue in used
     ]  # fmt: skip
-    total = margin_total(rows, per_hour)
+    price = DevicePrice(per_hour, D("0.31"))
+    total = margin_total(rows, price)
     for name in ("cost", "prefill_cost", "decode_cost", "revenue", "margin", "cache_savings", "device_seconds"):
-        assert D(total[name]) == sum((D(margin_numbers(row, per_hour)[name]) for row in rows), D(0)), name
+        assert D(total[name]) == sum((D(margin_numbers(row, price)[name]) for row in rows), D(0)), name
     assert D(total["cost"]) == D(total["prefill_cost"]) + D(total["decode_cost"])
     assert D(total["margin"]) == D(total["revenue"]) - D(total["cost"])
 
@@ -228,6 +232,7 @@ def test_idle_cost_is_apart_from_everybodys(acme: Customer, platform: Api) -> No
         body = platform.get("operator/margin?from=2026-05-17&to=2026-05-18")[1]
     assert body["device"] == {
         "up_seconds": "600", "busy_seconds": "150", "idle_seconds": "450", "cost": "600", "idle_cost": "450",
+        "energy_joules": None, "energy_cost": None, "idle_energy_joules": None, "idle_energy_cost": None,
     }  # fmt: skip
     assert body["total"]["cost"] == "150"
 

@@ -263,6 +263,34 @@ def test_the_owner_sets_it_and_both_see_it(owner: Api, stranger: Api, grant: Ada
     assert (mine["id"], mine["earned"]) == (theirs["id"], "0")
 
 
+def test_the_rules_are_told_before_somebody_breaks_them(owner: Api, grant: AdapterGrant) -> None:
+    with override_settings(MAX_MARKUP="7.5", MARKUP_SHARE_PERCENT=15):
+        body = owner.get("markups")[1]
+    assert (body["max_per_million"], body["owner_percent"]) == ("7.5", 85)
+
+
+def test_what_is_earned_is_shown_at_once_and_kept_by_period(cast: Cast, owner: Api, grant: AdapterGrant) -> None:
+    cast.acme.created_at = AT - timedelta(days=3)
+    cast.acme.save()
+    assert owner.get("earnings")[1] == {"data": [], "total": "0", "closed": []}
+    for slug, tokens in (("third", MILLION), ("fourth", 3 * MILLION)):
+        payer = customer_named(slug)
+        set_markup(
+            tenant=cast.acme, adapter_id=grant.adapter_id, grantee=payer.tenant, per_million=D(2), actor="usr"
+        )  # fmt: skip
+        use(payer, tokens, adapter_id=grant.adapter_id)
+    body = owner.get("earnings")[1]
+    assert [(row["grantee"], row["tokens"], row["amount"]) for row in body["data"]] == [
+        ("fourth", 3 * MILLION, "4.8"), ("third", MILLION, "1.6"),
+    ]  # fmt: skip
+    assert (body["total"], body["closed"]) == ("6.4", [])
+    statement = close_period(tenant=cast.acme, until=AT + SECOND, actor="usr")
+    body = owner.get("earnings")[1]
+    assert (body["data"], body["total"]) == ([], "0")
+    assert [(row["statement_id"], row["earned"]) for row in body["closed"]] == [(statement.id, "6.4")]
+    assert signed_in(cast.stranger).get("earnings")[1] == {"data": [], "total": "0", "closed": []}
+
+
 def test_only_the_owner_of_the_grant_sets_it(stranger: Api, owner: Api, cast: Cast, grant: AdapterGrant) -> None:
     for adapter_id, grant_id in (
         (grant.adapter_id, grant.id), ("adp_none", grant.id), (grant.adapter_id, "agr_none"), (grant.adapter_id, "%00"),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controlplane.billing.costing import cost_of, money_text, per_million, total_numbers, usage_numbers
+from controlplane.billing.costing import DevicePrice, cost_of, money_text, per_million, total_numbers, usage_numbers
 from controlplane.billing.pricing import MAX_PRICE, PinnedPrice, amount_of, most_it_may_cost
 
 D = Decimal
@@ -76,9 +76,13 @@ def test_a_million_tokens_of_nothing_have_no_price() -> None:
 @given(st.lists(st.tuples(counts, counts, st.integers(0, 10**13), st.decimals(0, 10**6, places=12)), max_size=20))
 def test_columns_add_up_as_they_are_shown(found: list[tuple[int, int, int, D]]) -> None:
     rows = [
-        {"requests": 1, "prompt_tokens": p, "cached_tokens": 0, "completion_tokens": c, "device_ns": ns, "amount": a}
+        {
+            "requests": 1, "prompt_tokens": p, "cached_tokens": 0, "completion_tokens": c, "device_ns": ns, "amount": a,
+            "energy_uj": ns // 3 if c % 2 else None,
+        }
         for p, c, ns, a in found
-    ]
-    shown, total = [usage_numbers(row, D("0.40")) for row in rows], total_numbers(rows, D("0.40"))
+    ]  # fmt: skip
+    price = DevicePrice(D("0.40"), D("0.31"))
+    shown, total = [usage_numbers(row, price) for row in rows], total_numbers(rows, price)
     for column in ("requests", "prompt_tokens", "device_seconds", "amount", "cost"):
         assert D(total[column]) == sum((D(row[column]) for row in shown), D(0))

@@ -88,6 +88,8 @@ MAY = {
     "DELETE adapters/<adapter_id>/grants/<grant_id>": WRITE,
     "PUT adapters/<adapter_id>/grants/<grant_id>/markup": WRITE,
     "GET markups": USAGE,
+    "GET price-plan": USAGE,
+    "GET earnings": MONEY,
     "PUT adapters/<adapter_id>/pin": ADMIN,
     "GET adapters/<adapter_id>/traffic": READ,
     "GET adapters/<adapter_id>/prompt-sets": READ,
