@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Final, Generic, TypeVar, cast
 
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models import Q
 from django.http import HttpRequest
@@ -156,7 +157,7 @@ def _read_cursor(text: str, model: type[models.Model]) -> tuple[datetime, Any]:
         if when.tzinfo is None or not isinstance(pk, str | int) or "\x00" in str(pk):
             raise ValueError
         return when, model._meta.pk.to_python(pk)
-    except (ValueError, TypeError, binascii.Error, UnicodeDecodeError, serializers.ValidationError):
+    except (ValueError, TypeError, binascii.Error, UnicodeDecodeError, ValidationError):
         raise _foreign_cursor() from None
 
 

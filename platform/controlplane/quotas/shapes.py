@@ -18,8 +18,15 @@ COUNTS: Final = ("requests_per_minute", "tokens_per_minute", "tokens_per_day", "
 BUDGETS: Final = {"monthly_budget": Period.MONTH, "total_budget": Period.TOTAL}
 
 
+class DollarsOrNone(serializers.DecimalField):
+    """null takes a limit away; an empty text, which a form may send by mistake, does not."""
+
+    def validate_empty_values(self, data: Any) -> tuple[bool, Any]:
+        return serializers.Field.validate_empty_values(self, data)
+
+
 def _budget(**more: Any) -> serializers.DecimalField:
-    return serializers.DecimalField(
+    return DollarsOrNone(
         max_digits=16, decimal_places=6, min_value=0, max_value=MAX_BUDGET, allow_null=True, **more
     )
 
