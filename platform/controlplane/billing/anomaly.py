@@ -37,7 +37,7 @@ WITH {USED} SELECT e.tenant_id, max(t.name) AS name, sum(e.amount) AS spent
 FROM used e JOIN tenants_tenant t ON t.id = e.tenant_id GROUP BY e.tenant_id HAVING sum(e.amount) > %(least)s
 """  # noqa: S608  # constants only
 _BEFORE: Final = f"""
-WITH {USED_BY_TENANT} SELECT date_trunc('day', at, 'UTC') AS day, sum(amount) AS spent FROM used
+WITH {USED_BY_TENANT} SELECT step_at AS day, sum(amount) AS spent FROM used
 GROUP BY 1 ORDER BY 1
 """  # noqa: S608  # constants only
 

@@ -50,7 +50,7 @@ class Slice:
         tz: how rows are grouped by time, where they are."""
         found = yield from reading(self.start, self.end, tenant_id=self.tenant_id, step=step, tz=tz)
         sql = f"WITH {USED_BY_TENANT} SELECT {select} FROM used e {_WHO} {joins} WHERE {self._only('true')} {then}"  # noqa: S608  # ours
-        return (yield Query(sql, found.params(step=step, tz=tz, **self._groups())))
+        return (yield Query(sql, found.params(**self._groups())))
 
     def of_events(self, select: str) -> Plan[list[Row]]:
         """`SELECT select` of the usage events `e`, one by one. Without the keys unless they are asked about: so that an

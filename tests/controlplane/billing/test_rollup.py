@@ -123,18 +123,19 @@ def test_every_instant_is_read_once(
     RollupMark.objects.update_or_create(id=1, defaults={"rolled_at": datetime.now(UTC), "sealed_to": sealed_to})
     end = start + timedelta(seconds=seconds)
     found = run_sync(reading(start, end, step=step, tz=tz), tenant=ALL_TENANTS)
-    parts = sorted([span for _, span in found.sums] + list(found.events))
+    parts = sorted([each.span for each in found.sums] + list(found.events))
     assert [part[0] for part in parts] == [start, *(part[1] for part in parts[:-1])]
     assert parts[-1][1] == end
-    for width, (since, until) in found.sums:
-        assert (unit_of(since, width), unit_of(until, width)) == (since, until)
+    for each in found.sums:
+        since, until = each.span
+        assert (unit_of(since, each.width), unit_of(until, each.width)) == (since, until)
         assert until <= sealed_to
 
 
 def test_months_are_read_from_days_however_many_they_are(db: None) -> None:
     RollupMark.objects.create(rolled_at=datetime.now(UTC), sealed_to=START)
     found = run_sync(reading(datetime(2020, 1, 1, tzinfo=UTC), START), tenant=ALL_TENANTS)
-    assert [width for width, _ in found.sums] == [DAY, HOUR]
+    assert [each.width for each in found.sums] == [DAY, HOUR]
     assert found.events == ()
 
 
