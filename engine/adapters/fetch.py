@@ -15,12 +15,14 @@ from engine.adapters.disk_cache import DiskCache
 from engine.adapters.files import ADAPTER_FILES, INDEX_FILE, MAX_INDEX_BYTES, is_adapter_file
 from engine.adapters.format import AdapterRefused, BaseShape, Limits, check_adapter, check_source
 from engine.adapters.host_cache import Weights
+from engine.adapters.known_specs import KnownSpecs
 from engine.adapters.load import FoldError, load_adapter, ready_for
 from engine.adapters.lora_config import CONFIG_FILE
 from engine.adapters.pool import AdapterUnavailable
 from engine.adapters.scan import scan_values
 from engine.adapters.shards import shards_of
 from engine.adapters.source import Contents
+from engine.adapters.spec import AdapterSpec
 from engine.protocol import AdapterRef
 
 log = logging.getLogger(__name__)
@@ -34,12 +36,19 @@ def adapter_loader(base: BaseShape, limits: Limits, disk: DiskCache, bank: LoraB
     disk: keeps what came from another machine. Files of this one are not kept twice.
     """
 
+    known = KnownSpecs()
+
+    def checked_weights(adapter: AdapterRef, contents: Contents) -> Weights:
+        _compare(adapter, contents)
+        spec = known.get(adapter.digest, lambda: _checked(contents, base, limits))
+        return _weights(contents, spec, bank)
+
     def load(adapter: AdapterRef) -> Weights:
         kept = _kept(adapter, disk)
         if kept is not None:
-            return _checked_weights(adapter, kept, base, limits, bank)
+            return checked_weights(adapter, kept)
         contents = _fetched(adapter, limits.max_bytes)
-        weights = _checked_weights(adapter, contents, base, limits, bank)
+        weights = checked_weights(adapter, contents)
         if urlsplit(adapter.uri).scheme != "file":
             with disk.draft() as folder:
                 for name, data in contents.files.items():
@@ -123,16 +132,20 @@ def _names(store: ObjectStore) -> tuple[str, ...]:
     return (CONFIG_FILE, INDEX_FILE, *shards)
 
 
-def _checked_weights(
-    adapter: AdapterRef, contents: Contents, base: BaseShape, limits: Limits, bank: LoraBank
-) -> Weights:
+def _compare(adapter: AdapterRef, contents: Contents) -> None:
     if contents.digest() != adapter.digest:
         message = f"its files have digest {contents.digest()}, not {adapter.digest}"
         raise AdapterUnavailable(message, permanent=True)
+
+
+def _checked(contents: Contents, base: BaseShape, limits: Limits) -> AdapterSpec:
     try:
-        spec = check_source(contents, base, limits, scan_values)
+        return check_source(contents, base, limits, scan_values)
     except AdapterRefused as error:
         raise AdapterUnavailable(f"its files do not pass the check: {_first_line(error)}", permanent=True) from error
+
+
+def _weights(contents: Contents, spec: AdapterSpec, bank: LoraBank) -> Weights:
     try:
         return ready_for(load_adapter(contents, spec, bank.base), bank.dtype)
     except FoldError as error:

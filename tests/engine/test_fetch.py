@@ -118,6 +118,21 @@ def test_a_digest_that_is_right_does_not_excuse_weights_that_are_wrong(folder: P
     assert "do not pass the check" in str(refused(ref(folder)))
 
 
+def test_an_adapter_that_passed_before_is_still_known_by_its_bytes(folder: Path, tmp_path: Path) -> None:
+    load_again = loader(DiskCache(tmp_path / "adapters", 1 << 20))
+    adapter, path = ref(folder), folder / "adapter_model.safetensors"
+    first = load_again(adapter)
+    second = load_again(adapter)
+    assert all(torch.equal(first[place].a, second[place].a) for place in first)
+    tensors = load_file(path)
+    tensors[KEY.format(0, "self_attn.q_proj", "A")][0, 0] = float("nan")
+    save_file(tensors, path)
+    with pytest.raises(AdapterUnavailable, match="digest"):
+        load_again(adapter)
+    with pytest.raises(AdapterUnavailable, match="do not pass the check"):
+        load_again(ref(folder))
+
+
 @pytest.mark.parametrize("size", [8, 200])
 def test_a_truncated_file(folder: Path, size: int) -> None:
     path = folder / "adapter_model.safetensors"
