@@ -34,10 +34,10 @@ class Referee:
             if len(answer.ids) != ask.answer:
                 return f"{len(answer.ids)} tokens where {ask.answer} were asked for"
         texts = [Text(a.adapter, a.prompt, tuple(b.ids)) for a, b in zip(job.asks, answers, strict=True)]
-        if not (wrong := self._wrong(texts)):
+        if not (wrong := [text.adapter for text in self._wrong(texts)]):
             return None
         asked = {text.adapter for text in texts}
-        return f"wrong answers for {len({text.adapter for text in wrong})} of {len(asked)} models, such as {wrong[0].adapter or 'base'}"
+        return f"wrong answers for {len({*wrong})} of {len(asked)} models, such as {wrong[0] or 'base'}"
 
     def _wrong(self, texts: Sequence[Text]) -> list[Text]:
         """Those that another model of the job, or the base, would much rather have said."""
