@@ -44,12 +44,12 @@ def print_tables(found: dict[str, Any]) -> None:
     print(f"{found['events']:,} events, {found['hot_events']:,} of them the largest tenant's")
     print(f"summed up in {sums['whole_s']:.0f} s, and again in {sums['minute_s']:.2f} s; rows by minutes of a unit:")
     print("  ".join(f"{width}: {rows:,}" for width, rows in sums["rows"].items()))
-    print(f"\n{'page':44}{'SQL ms':>9}{'goal':>6}{'worst':>9}{'statements':>12}  scans")
+    print(f"\n{'page':44}{'SQL ms':>9}{'goal':>6}{'CPU ms':>9}{'worst':>9}{'statements':>12}  scans")
     for page in found["pages"]:
         slow = "  slow" if page["sql_ms"] > GOAL_MS else ""
         print(
-            f"{page['page']:44}{page['sql_ms']:9.1f}{GOAL_MS:6.0f}{page['worst_ms']:9.1f}{page['statements']:12}"
-            f"  {', '.join(page['scanned']) or 'none'}{slow}"
+            f"{page['page']:44}{page['sql_ms']:9.1f}{GOAL_MS:6.0f}{page['cpu_ms']:9.1f}{page['worst_ms']:9.1f}"
+            f"{page['statements']:12}  {', '.join(page['scanned']) or 'none'}{slow}"
         )
     print(f"\n{'one hot row':44}{'a second':>9}{'CPU ms':>9}{'database ms':>12}")
     for row in found["holds"]:
