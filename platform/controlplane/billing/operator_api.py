@@ -2,14 +2,13 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
-from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from controlplane.api_view import APIView
+from controlplane.billing.discrepancies import resolve_discrepancy
 from controlplane.billing.grants import grant_credit, grants_of
 from controlplane.billing.models import Discrepancy, GrantKind, Price
 from controlplane.billing.prices import Rates, set_price
@@ -25,7 +24,6 @@ from controlplane.billing.shapes import (
 from controlplane.billing.statements import close_period
 from controlplane.errors import NotFound
 from controlplane.rest import PAGE_PARAMETERS, ErrorBody, OperatorOnly, caller, keyset_page, page_of
-from tenants.audit import record_audit
 from tenants.models import Tenant
 from tenants.scope import tenant_scope
 
@@ -189,17 +187,7 @@ class ResolveDiscrepancyApi(OperatorView):
     def post(self, request: Request, discrepancy_id: int) -> Response:
         """Say what was found and done. The first resolution stays."""
         note = checked(self.Input(data=request.data))["note"]
-        rows: QuerySet[Discrepancy] = Discrepancy.objects.filter(id=discrepancy_id)
-        actor = caller(request).actor
-        if rows.filter(resolved_at=None).update(resolved_at=timezone.now(), resolved_by=actor, note=note):
-            record_audit(
-                tenant=None,
-                actor=actor,
-                action="discrepancy.resolve",
-                target=str(discrepancy_id),
-                details={"note": note},
-            )
-        found = rows.first()
+        found = resolve_discrepancy(discrepancy_id=discrepancy_id, note=note, actor=caller(request).actor)
         if found is None:
             raise NotFound(f"There is no discrepancy {discrepancy_id}.")
         return Response(dict(DiscrepancyShape(found).data))

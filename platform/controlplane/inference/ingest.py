@@ -12,20 +12,27 @@ from controlplane.billing.devices import engine_seen
 from controlplane.billing.models import EngineRecord, UsageEvent
 from controlplane.billing.services import open_discrepancy
 from controlplane.events import publish
-from controlplane.inference.engine_sync import EngineCalls
 from controlplane.inference.models import JournalCursor
 from controlplane.inference.settlement import PLATFORM, Account, Ended, account_of_hold, settle_request
 from controlplane.quotas.models import Hold
-from engine.protocol import JournalLine, JournalPage
+from engine.protocol import Description, JournalLine, JournalPage
 from tenants.scope import ALL_TENANTS, tenant_scope
 from tenants.sql import Plan, run_sync
 
 log = logging.getLogger(__name__)
-_LONGEST: Final = {"request_id": 80, "tenant": 80, "adapter_version": 80, "finish_reason": 64}
 _LOCK = 0x56454E45  # one reader at a time, over all workers
+_LONGEST: Final = {"request_id": 80, "tenant": 80, "adapter_version": 80, "finish_reason": 64}
 
 
-def ingest_journal(engine: EngineCalls, *, page_limit: int = 500) -> int:
+class Journal(Protocol):
+    """What is asked of an engine here: `engine_sync.EngineCalls` asks a real one."""
+
+    def describe(self) -> Description: ...
+    def read_journal(self, after: int, limit: int) -> JournalPage: ...
+    def ack_journal(self, position: int) -> None: ...
+
+
+def ingest_journal(engine: Journal, *, page_limit: int = 500) -> int:
     """Read the journal to its end; returns the number of lines taken in. Raises EngineGone.
 
     A page's effects and the cursor move in one transaction; only then does the engine hear that it may forget."""
@@ -58,9 +65,12 @@ def _take_in(engine_id: str, after: int, page: JournalPage) -> bool:
     lines = [_storable(line) for line in page.lines if line.tenant != PLATFORM]
     _keep_records(engine_id, lines)
     with tenant_scope(ALL_TENANTS):
-        holds = Hold.objects.in_bulk([line.request_id for line in lines])
+        names = [line.request_id for line in lines]
+        holds, events = Hold.objects.in_bulk(names), UsageEvent.objects.in_bulk(names, field_name="request_id")
         for line in lines:
-            _take_line(line, holds.get(line.request_id))
+            hold = holds.get(line.request_id)
+            if not _is_booked(line, hold, events.get(line.request_id)):
+                _take_line(line, hold)
     cursor.update(position=page.lines[-1].position, moved_at=timezone.now())
     return True
 
@@ -88,6 +98,7 @@ def _keep_records(engine_id: str, lines: list[JournalLine]) -> None:
             position=line.position,
             request_id=line.request_id,
             finish_reason=line.finish_reason,
+            finished_at=_known_instant(line.finished_at),
             **msgspec.to_builtins(line.usage),
         )
         for line in lines
@@ -95,10 +106,21 @@ def _keep_records(engine_id: str, lines: list[JournalLine]) -> None:
     EngineRecord.objects.bulk_create(records, ignore_conflicts=True)
 
 
+def _is_booked(line: JournalLine, hold: Hold | None, event: UsageEvent | None) -> bool:
+    """The door was faster, and agrees in all that `record_usage` would compare: nothing is left to do."""
+    if hold is None or event is None or hold.settled_amount is None or line.tenant != event.tenant_id:
+        return False
+    kept = {"is_batch": False, "markup_id": None} | hold.context
+    names = ("adapter_version_id", "price_id", "markup_id", "is_batch")
+    is_same = all(getattr(event, name) == kept.get(name) for name in names)
+    used = msgspec.to_builtins(line.usage).items()
+    owned = (hold.tenant_id, hold.key_id) == (event.tenant_id, event.key_id)
+    return is_same and owned and all(getattr(event, name) == amount for name, amount in used)
+
+
 def _take_line(line: JournalLine, hold: Hold | None) -> None:
     if hold is None:
         if not UsageEvent.objects.filter(request_id=line.request_id).exists():
-            finished_at=_known_instant(line.finished_at),
             _disagree(line, "journal_without_hold")
         return None
     if hold.tenant_id != line.tenant:
@@ -133,6 +155,14 @@ def _settlement(hold: Hold, ended: Ended) -> Plan[Account | None]:
     return account if (yield from settle_request(account, ended)) else None
 
 
+def _known_instant(seconds: float) -> datetime | None:
+    """None of what is no time."""
+    try:
+        return _instant(seconds)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
 def _instant(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
@@ -150,11 +180,3 @@ def _rewind(engine_id: str, after: int, last_position: int) -> None:
     details = {"engine_id": engine_id, "read_up_to": after, "ends_at": last_position}
     run_sync(open_discrepancy(kind="journal_rewound", request_id=engine_id, details=details))
     JournalCursor.objects.filter(engine_id=engine_id, position=after).update(position=0, moved_at=timezone.now())
-def _known_instant(seconds: float) -> datetime | None:
-    """None of what is no time."""
-    try:
-        return _instant(seconds)
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
