@@ -3,10 +3,10 @@
 `python -m benchmarks.engine MODEL_FOLDER [--quick] [--threads 2] [--only throughput,prefix]`
 
 Prints a table and, as its last line, the same as JSON. Everything but the wire and the tokenizer is the engine as it is
-served: scheduler, pages, adapter pool with its loads, kernels, sampler, metering with an fsync per step that ends a
-request. Adapters are files of random weights, of ranks 4 to 64, on q and v, on attention or on every linear, read and
-checked as those of a tenant are (they lie in the page cache: they have just been written); answers never end early.
-Compare ratios within one run: figures of a shared machine move.
+served (`start` has those, too): scheduler, pages, adapter pool with its loads, kernels, sampler, metering with an fsync
+per step that ends a request. Adapters are files of random weights, of ranks 4 to 64, on q and v, on attention or on
+every linear, read and checked as those of a tenant are (they lie in the page cache: they have just been written);
+answers never end early. Compare ratios within one run: figures of a shared machine move.
 """
 
 import argparse
@@ -22,10 +22,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 from benchmarks.adapter_files import RANKS, AdapterFiles
 from benchmarks.cpu_engine import measure_machine
 from benchmarks.registered import FEW, Account, Draw, by_zipf, evenly, shares
+from benchmarks.start import start_engine
 from engine.adapters.disk_cache import DiskCache
 from engine.adapters.fetch import adapter_loader
 from engine.adapters.format import BaseShape
@@ -289,7 +291,16 @@ def batching(machine: Machine) -> Iterator[Row]:
             )
 
 
-PARTS = {part.__name__: part for part in (throughput, registered, prefix, chunking, batching)}
+def start(machine: Machine) -> Iterator[Row]:
+    """A whole process, see `benchmarks.start`; behind one that brings its files into memory and is not counted."""
+    model, threads = machine.config.model, machine.config.threads
+    start_engine(model, threads)
+    found = [start_engine(model, threads) for _ in range(machine.work.turns)]
+    yield Row("process start to its first word", median(each.ready for each in found), "s")
+    yield Row("process start to first token", median(each.token for each in found), "s")
+
+
+PARTS = {part.__name__: part for part in (throughput, registered, prefix, chunking, batching, start)}
 
 
 def main() -> int:

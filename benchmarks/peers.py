@@ -3,8 +3,8 @@
 All get the same model in bf16 and the same adapters of random weights, ranks 4 to 64 in turn. Veneer is its whole
 stack, as `make up` runs it, asked through its door; vLLM is asked through its own with the same client. transformers
 with PEFT (static mixed batches) and llama.cpp (its batch API) are called in process and spared HTTP. Before a server is
-timed at a workload it answers with each of the workload's adapters, and the model in fp32 with that adapter merged into
-its weights judges every token. Rounds are interleaved, each with prompts that nobody has seen; figures are medians.
+timed with a set of adapters it answers with each of them, and the model in fp32 with that adapter merged into its
+weights judges every token. Rounds are interleaved, each with prompts that nobody has seen; figures are medians.
 
 "Veneer is": Veneer's tokens/s over the server's, the median of the rounds' own ratios. "Share of bound": tokens/s over
 what this machine's memory and multipliers, measured first, would allow (benchmarks/comparison/bound.py). TTFT is of

@@ -12,7 +12,7 @@ from benchmarks.comparison.peer import Peer, PeerFailed
 from benchmarks.comparison.processes import wait_until_quiet
 from benchmarks.comparison.work import Answer, Job, Words, Workload, check_job, job_of
 
-ROUNDS = 3
+ROUNDS = 5
 JOB_SECONDS = 240.0
 GRACE_SECONDS = 120.0  # for what has begun when the time is up
 CHECK_TOKENS = 6
@@ -26,7 +26,8 @@ class Judge(Protocol):
 class Contest:
     """judge: None = nobody can say what is right. peers: the first is the one that the others are compared with.
 
-    deadline: on time.monotonic(). ended: why a peer is asked nothing more.
+    deadline: on time.monotonic(). ended: why a peer is asked nothing more. checked: what is wrong with its answers, by
+    peer and number of adapters.
     """
 
     peers: Sequence[Peer]
@@ -37,6 +38,7 @@ class Contest:
     say: Callable[[str], None]
     rounds: int = ROUNDS
     ended: dict[str, str] = field(default_factory=dict)
+    checked: dict[tuple[str, int], str | None] = field(default_factory=dict)
 
     def run(self, workloads: Sequence[Workload]) -> Iterator[Row]:
         for place, workload in enumerate(workloads):
@@ -56,20 +58,23 @@ class Contest:
         return [self._row(workload, peer, found, notes, least_rate) for peer in self.peers]
 
     def _make_ready(self, peer: Peer, workload: Workload) -> str | None:
-        """Start it, warm it and check its answers. Returns why it is not timed, or None."""
+        """Start it, and check its answers where these adapters are new to it. Returns why it is not timed, or None."""
         if note := self.ended.get(peer.name) or peer.cannot(workload):
             return note
-        job = check_job(workload, self.words, CHECK_TOKENS)
+        known = peer.name, workload.adapters
         try:
-            self.say(f"  {workload.name}: {peer.name} is prepared and checked")
+            self.say(f"  {workload.name}: {peer.name} is prepared")
             peer.prepare(workload)
-            answers = peer.run(job, self._seconds, with_ids=True)
+            if known not in self.checked:
+                self.checked[known] = self._check(peer, workload)
         except PeerFailed as error:
             return self._end(peer, error)
-        return self._faults(job, answers)
+        return self.checked[known]
 
-    def _faults(self, job: Job, answers: list[Answer]) -> str | None:
-        """Where the judge itself breaks, answers go unchecked from then on, and the rows say so."""
+    def _check(self, peer: Peer, workload: Workload) -> str | None:
+        """Also warms it. Where the judge itself breaks, answers go unchecked from then on, and the rows say so."""
+        job = check_job(workload, self.words, CHECK_TOKENS)
+        answers = peer.run(job, self._seconds, with_ids=True)
         try:
             return self.judge.faults(job, answers) if self.judge else None
         except PeerFailed as error:
@@ -80,7 +85,7 @@ class Contest:
     def _rounds(self, workload: Workload, peers: Sequence[Peer], end: float) -> dict[str, list[Figures]]:
         found: dict[str, list[Figures]] = {peer.name: [] for peer in peers}
         took = dict.fromkeys(found, 0.0)
-        for number in range(self.rounds):
+        for number in range(min(self.rounds, workload.rounds)):
             job = job_of(workload, self.words, number)
             for peer in peers:
                 begun = time.monotonic()

@@ -9,7 +9,7 @@ from benchmarks.comparison.worker import Worker
 
 
 class InProcess:
-    """settings: model, adapters (name -> path), threads; each group of workloads gets the adapters that it uses.
+    """settings: model, adapters (name -> path), threads; each group of workloads gets one, all or none of them.
 
     one_set: a batch of it has one adapter set. is_static: nothing joins a batch that runs.
     """
@@ -21,7 +21,7 @@ class InProcess:
         self.name, self._python, self._module, self._settings, self._logs = name, python, module, settings, logs
         self._one_set, self._is_static = one_set, is_static
         self._worker: Worker | None = None
-        self._group: int | None = None
+        self._group: str | None = None
 
     def cannot(self, workload: Workload) -> str | None:
         if self._one_set and workload.adapters > 1:
@@ -34,7 +34,8 @@ class InProcess:
         if self._worker and self._group == workload.group:
             return
         self.stop()
-        chosen = {name: self._settings["adapters"][name] for name in adapter_names(workload.adapters)}
+        names = self._settings["adapters"] if workload.group == "many" else adapter_names(workload.adapters)
+        chosen = {name: self._settings["adapters"][name] for name in names}
         log = self._logs / f"{self._module}.log"
         self._worker = Worker(self._python, self._module, self._settings | {"adapters": chosen}, log)
         self._group = workload.group

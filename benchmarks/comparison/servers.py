@@ -101,7 +101,7 @@ class Vllm:
         self._python, self._model, self._adapters, self._logs = python, model, adapters, logs
         self._program: Program | None = None
         self._door: Door | None = None
-        self._group: int | None = None
+        self._group: str | None = None
 
     def cannot(self, workload: Workload) -> str | None:
         return None
@@ -110,9 +110,10 @@ class Vllm:
         if self._program and self._group == workload.group:
             return
         self.stop()
+        adapters = len(self._adapters) if workload.group == "many" else workload.adapters
         port, key = free_port(), secrets.token_hex(16)
         self._program = Program(
-            [self._python, "-m", "vllm.entrypoints.openai.api_server", *self._options(port, workload.adapters)],
+            [self._python, "-m", "vllm.entrypoints.openai.api_server", *self._options(port, adapters)],
             self._logs / f"vllm-{workload.group}.log",
             {
                 "VLLM_API_KEY": key, "VLLM_CPU_KVCACHE_SPACE": "2", "HF_HUB_OFFLINE": "1", "VLLM_HOST_IP": "127.0.0.1",

@@ -47,7 +47,7 @@ class Workload:
     """`at_once` requests of `prompt` tokens behind a common prefix of `shared`, using `adapters` adapters in turn.
 
     late: requests of `late_prompt` tokens that arrive while the others decode. With a prefix, all but the first request
-    wait until the first has brought it.
+    wait until the first has brought it. rounds: at most.
     """
 
     name: str
@@ -59,25 +59,28 @@ class Workload:
     late: int = 0
     late_prompt: int = 0
     late_answer: int = 4
+    rounds: int = 3
 
     @property
-    def group(self) -> int:
-        """Workloads of one group can share a server's settings."""
-        return self.adapters
+    def group(self) -> str:
+        """Workloads of one group share a server: another number of many adapters changes nothing in what one does."""
+        return "many" if self.adapters > 1 else "one" if self.adapters else "base"
 
 
 FULL = (
-    Workload(name="base x1", at_once=1, prompt=64, answer=64),
+    Workload(name="base x1", at_once=1, prompt=64, answer=64, rounds=5),
     Workload(name="base x8", at_once=8, prompt=64, answer=64),
-    Workload(name="base x32", at_once=32, prompt=64, answer=64),
-    Workload(name="base x64", at_once=64, prompt=64, answer=64),
-    Workload(name="shared 1k prefix x16", at_once=16, prompt=16, answer=32, shared=1024),
-    Workload(name="2 x 2k prompts among 8 streams", at_once=8, prompt=16, answer=96, late=2, late_prompt=2048),
-    Workload(name="1 adapter x1", at_once=1, prompt=32, answer=32, adapters=1),
-    Workload(name="1 adapter x32", at_once=32, prompt=32, answer=32, adapters=1),
-    Workload(name="8 adapters x32", at_once=32, prompt=32, answer=32, adapters=8),
-    Workload(name="32 adapters x32", at_once=32, prompt=32, answer=32, adapters=32),
-    Workload(name="32 adapters x64", at_once=64, prompt=32, answer=32, adapters=32),
+    Workload(name="base x32", at_once=32, prompt=64, answer=64, rounds=2),
+    Workload(name="base x64", at_once=64, prompt=64, answer=32, rounds=2),
+    Workload(name="shared 1k prefix x16", at_once=16, prompt=16, answer=32, shared=1024, rounds=2),
+    Workload(
+        name="2 x 2k prompts among 8 streams", at_once=8, prompt=16, answer=96, late=2, late_prompt=2048, rounds=2
+    ),
+    Workload(name="1 adapter x1", at_once=1, prompt=32, answer=32, adapters=1, rounds=5),
+    Workload(name="1 adapter x32", at_once=32, prompt=32, answer=32, adapters=1, rounds=2),
+    Workload(name="8 adapters x32", at_once=32, prompt=16, answer=32, adapters=8, rounds=2),
+    Workload(name="32 adapters x32", at_once=32, prompt=16, answer=32, adapters=32, rounds=2),
+    Workload(name="32 adapters x64", at_once=64, prompt=16, answer=16, adapters=32, rounds=2),
 )
 QUICK = (
     Workload(name="base x1", at_once=1, prompt=32, answer=16),

@@ -1,5 +1,6 @@
 """Servers take turns, one that fails ends no other, and what is printed follows from what was measured."""
 
+import dataclasses
 import json
 import random
 import time
@@ -249,3 +250,14 @@ def test_a_folder_without_a_model_is_refused(tmp_path, capsys) -> None:
     with pytest.raises(SystemExit):
         command.main(None, [str(tmp_path)])
     assert "config.json is missing" in capsys.readouterr().err
+
+
+def test_answers_are_checked_once_for_each_set_of_adapters() -> None:
+    peer = Fake("ours")
+    held = Contest([peer], Counting(), BOUND, OnlyWrong(), time.monotonic() + 60, lambda text: None)  # type: ignore[arg-type]
+    works = [
+        dataclasses.replace(WORK, name=name, adapters=count, rounds=1) for name, count in (("a", 2), ("b", 2), ("c", 3))
+    ]
+    rows = list(held.run(works))
+    assert [len(row.rounds) for row in rows] == [1, 1, 1]
+    assert [len(job.asks) for job in peer.calls] == [2, 2, 2, 3, 2]  # a check, a and b; another check, c
