@@ -7,7 +7,7 @@ same to the last digit as if it were read from the events alone, wherever the su
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from controlplane.billing.rollup import BOOKED_LATE, COUNTED, GROUP, OVERLAP
@@ -17,8 +17,9 @@ from tenants.sql import Plan, Query
 
 # Quarters that something may have come into that is not in their sums.
 _MARK: Final = f"""
-SELECT sealed_to, ARRAY(
-    SELECT DISTINCT date_bin('15 minutes', finished_at, '2000-01-01 00:00Z') FROM billing_usageevent
+SELECT sealed_to, (
+    SELECT range_agg(tstzrange(quarter, quarter + interval '15 minutes'))
+    FROM billing_usageevent CROSS JOIN date_bin('15 minutes', finished_at, '2000-01-01 00:00Z') AS quarter
     WHERE booked_at >= mark.rolled_at - %(overlap)s AND {BOOKED_LATE} AND finished_at < mark.sealed_to
         AND (%(tenant)s::text IS NULL OR tenant_id = %(tenant)s)
 ) AS late FROM billing_rollupmark mark
@@ -120,8 +121,8 @@ def _summed_up(start: datetime, end: datetime, tenant_id: str | None) -> Plan[li
     until = min(end, mark[0]["sealed_to"].astimezone(UTC)) if mark else start
     if start >= until:
         return []
-    late = sorted(at.astimezone(UTC) for at in mark[0]["late"])
-    return minus([(start, until)], [(at, at + timedelta(minutes=QUARTER)) for at in late])
+    late = ((each.lower.astimezone(UTC), each.upper.astimezone(UTC)) for each in mark[0]["late"] or ())
+    return minus([(start, until)], late)
 
 
 def _within_steps(whole: list[Summed], width: int, step: str, tz: str) -> Plan[list[Summed]]:
