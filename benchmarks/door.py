@@ -2,11 +2,12 @@
 
 `python -m benchmarks.door [--seconds 6] [--connections 64] [--tenants 8] [--litellm VENV] [--only door]`
 
-The same chat request, answered in 8 words, streamed and whole. The door checks the key, holds money on two levels,
-settles and records each request in the embedded PostgreSQL, with an engine behind it that only speaks the wire. The
-proxies have an OpenAI server behind them that only writes the answer. LiteLLM's proxy runs without its database, which
-needs binaries that no package registry carries; `--litellm` names a virtual environment with `litellm[proxy]`, and
-Starlette's proxy runs in the same one. Prints a table and, as its last line, the same as JSON.
+The same chat request, answered in 8 words: streamed, whole, and streamed from a tenant's adapter, which only the door
+has. The door checks the key, holds money on two levels, settles and records each request in the embedded PostgreSQL,
+with an engine behind it that only speaks the wire. The proxies have an OpenAI server behind them that only writes the
+answer. LiteLLM's proxy runs without its database, which needs binaries that no package registry carries; `--litellm`
+names a virtual environment with `litellm[proxy]`, and Starlette's proxy runs in the same one. Last, how often a second
+one tenant's hold row is taken. Prints two tables, the goals, and as its last line the same as JSON.
 
 Processor time is what counts on a machine that does other things as well; requests per second is what one process of
 each came to, with the load generator on the same cores.
@@ -21,12 +22,17 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.serving.stack import ROOT, Processes, Stack, cpu_seconds, end, wait_for_port
-from benchmarks.serving.work import MODEL
+from benchmarks.serving.work import MODEL, MODES
 from controlplane.embedded.ports import free_port
 
+DOOR = "veneer's door"
 WARM_SECONDS = 2.0
+GOAL_MS = 2.0
+GOAL_TIMES = 10.0
+GOAL_HOLDS = 500.0
 PEERS = ROOT / ".veneer" / "peers" / "litellm"
 
 
@@ -58,11 +64,11 @@ class Server:
     stores: tuple[subprocess.Popen[bytes], ...] = ()
 
 
-def measure(server: Server, stream: bool, connections: int, seconds: float) -> Row:
+def measure(server: Server, mode: str, connections: int, seconds: float) -> Row:
     def load(duration: float) -> dict[str, float]:
         command = [
             sys.executable, "-m", "benchmarks.serving.load", f"127.0.0.1:{server.port}", str(connections),
-            str(duration), "stream" if stream else "whole", *server.keys,
+            str(duration), mode, *server.keys,
         ]  # fmt: skip
         found: dict[str, float] = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)
         if found["bad"] or not found["requests"]:
@@ -76,13 +82,12 @@ def measure(server: Server, stream: bool, connections: int, seconds: float) -> R
     own, *stores = (cpu_seconds(pid) - was for pid, was in zip(pids, before, strict=True))
     count = found["requests"]
     return Row(
-        server.name, "streamed" if stream else "whole", count / found["seconds"], 1000 * own / count,
+        server.name, mode, count / found["seconds"], 1000 * own / count,
         1000 * sum(stores) / count, count / own, found["p50_ms"], found["p99_ms"], found["events"],
     )  # fmt: skip
 
 
-def start_door(processes: Processes, tenants: int) -> Server:
-    stack = Stack(processes, tenants)
+def start_door(processes: Processes, stack: Stack) -> Server:
     processes.start("engine", [sys.executable, "-m", "benchmarks.serving.engine", stack.engine_url], stack.env)
     port = free_port()
     command = [
@@ -92,7 +97,7 @@ def start_door(processes: Processes, tenants: int) -> Server:
     process = processes.start("door", command, stack.env)
     wait_for_port(port, process)
     time.sleep(1)  # until the door has found its engine
-    return Server("veneer's door", port, process, tuple(json.loads(stack.seeded)), (stack.postgres, stack.valkey))
+    return Server(DOOR, port, process, tuple(json.loads(stack.seeded)), (stack.postgres, stack.valkey))
 
 
 def start_proxy(processes: Processes, name: str, venv: Path) -> Server:
@@ -137,25 +142,59 @@ def _litellm(processes: Processes, venv: Path, upstream: int, port: int) -> tupl
     return processes.start("litellm", command, env, cwd=str(processes.folder)), key
 
 
-def measure_all(options: argparse.Namespace) -> list[Row]:
+def measure_all(options: argparse.Namespace) -> tuple[list[Row], list[dict[str, Any]]]:
+    """What every server does; and what the hold row does, where the door is among them."""
     rows: list[Row] = []
+    holds: list[dict[str, Any]] = []
     for name in options.only:
         with tempfile.TemporaryDirectory(prefix="veneer-bench-") as path:
             folder = Path(path)
             folder.chmod(0o755)
             with Processes(folder) as processes:
-                rows += _measured(processes, name, options)
-    return rows
+                if name == "door":
+                    stack = Stack(processes, options.tenants)
+                    rows += _loaded(start_door(processes, stack), MODES, options)
+                    holds = measure_hot_row(stack, options.seconds)
+                else:
+                    rows += _measured_proxy(processes, name, options)
+    return rows, holds
 
 
-def _measured(processes: Processes, name: str, options: argparse.Namespace) -> list[Row]:
-    if name != "door" and not (options.litellm / "bin/python").exists():
+def _measured_proxy(processes: Processes, name: str, options: argparse.Namespace) -> list[Row]:
+    modes = ("streamed", "whole")
+    if not (options.litellm / "bin/python").exists():
         why = f"no {options.litellm}: python -m venv it, and pip install 'litellm[proxy]==1.106.12' there"
-        return [Row(name, mode, absent=why) for mode in ("streamed", "whole")]
-    server = start_door(processes, options.tenants) if name == "door" else start_proxy(processes, name, options.litellm)
-    rows = [measure(server, stream, options.connections, options.seconds) for stream in (True, False)]
+        return [Row(name, mode, absent=why) for mode in modes]
+    return _loaded(start_proxy(processes, name, options.litellm), modes, options)
+
+
+def _loaded(server: Server, modes: tuple[str, ...], options: argparse.Namespace) -> list[Row]:
+    rows = [measure(server, mode, options.connections, options.seconds) for mode in modes]
     end(server.process)
     return rows
+
+
+def measure_hot_row(stack: Stack, seconds: float) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "benchmarks.serving.hot_row", str(seconds), str(stack.postgres.pid)]
+    printed = subprocess.run(command, env=stack.env, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    found: list[dict[str, Any]] = json.loads(printed.splitlines()[-1])
+    return found
+
+
+def goals_of(rows: list[Row], holds: list[dict[str, Any]]) -> dict[str, bool]:
+    """Of those goals that the run had what it takes to judge."""
+    found = {(row.server, row.mode): row for row in rows if not row.absent}
+    goals: dict[str, bool] = {}
+    for (server, mode), row in found.items():
+        if server == DOOR and mode != "whole":
+            goals[f"{mode}: at most {GOAL_MS:g} ms of CPU a request"] = row.cpu_ms <= GOAL_MS
+        peer = found.get(("litellm", mode))
+        if server == DOOR and peer:
+            is_met = row.per_core >= GOAL_TIMES * peer.per_core
+            goals[f"{mode}: {GOAL_TIMES:g} times LiteLLM's requests a core"] = is_met
+    if holds:
+        goals[f"{GOAL_HOLDS:.0f} reservations a second on one tenant's row"] = holds[0]["per_s"] >= GOAL_HOLDS
+    return goals
 
 
 def print_table(rows: list[Row]) -> None:
@@ -173,6 +212,14 @@ def print_table(rows: list[Row]) -> None:
         )
 
 
+def print_holds(holds: list[dict[str, Any]]) -> None:
+    if holds:
+        print(f"\n{'one hot row, four levels':28}{'a second':>10}{'CPU ms':>9}{'database ms':>13}")
+    for row in holds:
+        print(f"{row['what']:28}{row['per_s']:10.0f}{row['cpu_ms']:9.2f}{row['database_cpu_ms']:13.2f}")
+    print()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=6.0)
@@ -182,9 +229,13 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="+", choices=["door", "starlette", "litellm"], default=["door", "starlette", "litellm"]
     )
-    rows = measure_all(parser.parse_args())
+    rows, holds = measure_all(parser.parse_args())
+    goals = goals_of(rows, holds)
     print_table(rows)
-    print(json.dumps([asdict(row) for row in rows]))
+    print_holds(holds)
+    for goal, is_met in goals.items():
+        print(f"{'met' if is_met else 'MISSED':8}{goal}")
+    print(json.dumps({"rows": [asdict(row) for row in rows], "holds": holds, "goals": goals}))
 
 
 if __name__ == "__main__":

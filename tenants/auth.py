@@ -39,7 +39,8 @@ SELECT k.id, k.name, k.prefix, k.digest, k.pepper_version, k.old_digest, k.old_p
             THEN array(SELECT jsonb_array_elements_text(k.allowed_models)) END AS allowed_models,
        CASE jsonb_typeof(k.allowed_networks) WHEN 'array'
             THEN array(SELECT jsonb_array_elements_text(k.allowed_networks)) END AS allowed_networks,
-       t.id AS tenant_id, t.slug, t.cache_salt
+       t.id AS tenant_id, t.slug, t.cache_salt,
+       k.last_used_at IS NULL OR k.last_used_at < now() - interval '1 minute' AS is_use_untold
 FROM tenants_apikey k JOIN tenants_tenant t ON t.id = k.tenant_id
 WHERE k.revoked_at IS NULL AND t.is_active AND (k.expires_at IS NULL OR k.expires_at > now())
 """
@@ -64,7 +65,8 @@ def authenticate_plan(raw_key: str) -> Plan[Principal]:
     which = "" if row["prefix"] == text.prefix else "old_"
     if not is_same(raw_key, row[f"{which}digest"], row[f"{which}pepper_version"]):
         raise InvalidKey
-    yield Query(_TOUCH, {"id": row["id"]})
+    if row["is_use_untold"]:
+        yield Query(_TOUCH, {"id": row["id"]})
     return _principal(row)
 
 

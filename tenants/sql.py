@@ -14,14 +14,14 @@ from psycopg import AsyncConnection, AsyncCursor, sql
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
-from tenants.roles import enter, values_of
+from tenants.lean_connection import Row as Row
+from tenants.lean_pool import LeanPool
+from tenants.roles import enter
 from tenants.scope import ScopeMissing, current_scope, tenant_scope
 
-Row = dict[str, Any]
-Pool = AsyncConnectionPool[AsyncConnection[Row]]
+Pool = AsyncConnectionPool[Any]
 T = TypeVar("T")
 _BEGIN: Final = sql.SQL("BEGIN; {}")
-_ENTER: Final = "SELECT set_config('role', %s, true), set_config('veneer.tenant', %s, true)"
 
 
 class Query(NamedTuple):
@@ -74,31 +74,38 @@ async def run_async(pool: Pool, plan: Plan[T], *, tenant: str) -> T:
         return await _to_its_end(cursor, plan, None)
 
 
-async def run_lean(pool: Pool, plan: Plan[T], *, tenant: str) -> T:
+async def run_lean(pool: LeanPool, plan: Plan[T], *, tenant: str) -> T:
     """As `run_async`, for plans that nearly always are one statement: that is a transaction of its own, without the two
     round trips around it. What follows it, if anything does, is another transaction: only for plans that stay right
     when the work of others comes between the two, and when nothing comes after the first."""
+    try:
+        query = plan.send(await _fetched(pool, next(plan), tenant))
+    except StopIteration as done:
+        result: T = done.value
+        return result
     async with pool.connection() as conn, conn.cursor(row_factory=dict_row) as cursor:
-        try:
-            query = plan.send(await _alone(conn, cursor, next(plan), tenant))
-        except StopIteration as done:
-            result: T = done.value
-            return result
         await _begin(conn, tenant)
         return await _to_its_end(cursor, plan, await _rows_of(cursor, query))
 
 
-async def _begin(conn: AsyncConnection[Row], tenant: str) -> None:
+async def run_apart(pool: LeanPool, plan: Plan[T], *, tenant: str) -> T:
+    """Run a plan whose statements need not go together: each is a transaction of its own, and one round trip."""
+    try:
+        query = next(plan)
+        while True:
+            query = plan.send(await _fetched(pool, query, tenant))
+    except StopIteration as done:
+        result: T = done.value
+        return result
+
+
+async def _begin(conn: AsyncConnection[Any], tenant: str) -> None:
     """The pool's `connection()` commits, or rolls back."""
     await conn.execute(_BEGIN.format(enter(tenant, locally=True)), prepare=False)
 
 
-async def _alone(conn: AsyncConnection[Row], cursor: AsyncCursor[Row], query: Query, tenant: str) -> list[Row]:
-    """One statement, and whose it is, in one round trip: what is sent in one pipeline is one transaction."""
-    async with conn.pipeline():
-        await conn.execute(_ENTER, values_of(tenant))
-        await cursor.execute(query.sql, query.params)
-    return await cursor.fetchall() if cursor.description else []
+async def _fetched(pool: LeanPool, query: Query, tenant: str) -> list[Row]:
+    return await pool.fetch(query.sql, query.params, scope=tenant)
 
 
 async def _to_its_end(cursor: AsyncCursor[Row], plan: Plan[T], rows: list[Row] | None) -> T:

@@ -1,5 +1,5 @@
 """Sends chat requests over kept-alive connections, each as soon as the last is answered, and prints what came of it as
-JSON. `python -m benchmarks.serving.load ADDRESS:PORT CONNECTIONS SECONDS STREAM KEY...`: keys take turns."""
+JSON. `python -m benchmarks.serving.load ADDRESS:PORT CONNECTIONS SECONDS MODE KEY...`: keys take turns."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ class Tally:
     bad: list[str] = field(default_factory=list)
 
 
-async def _connection(where: tuple[str, int], raw: bytes, stream: bool, until: float, tally: Tally) -> None:
+async def _connection(where: tuple[str, int], raw: bytes, mode: str, until: float, tally: Tally) -> None:
     reader, writer = await asyncio.open_connection(*where)
     while (start := time.monotonic()) < until:
         writer.write(raw)
@@ -30,7 +30,7 @@ async def _connection(where: tuple[str, int], raw: bytes, stream: bool, until: f
             text = await reader.readuntil(b"\r\n0\r\n\r\n")
         else:
             text = await reader.readexactly(int(lower.split(b"content-length:")[1].split(b"\r\n")[0]))
-        if not head.startswith(b"HTTP/1.1 200") or (stream and b"[DONE]" not in text):
+        if not head.startswith(b"HTTP/1.1 200") or (mode != "whole" and b"[DONE]" not in text):
             tally.bad.append((head.split(b"\r\n")[0] + b" " + text[:300]).decode(errors="replace"))
             if len(tally.bad) > 20:
                 break
@@ -40,25 +40,24 @@ async def _connection(where: tuple[str, int], raw: bytes, stream: bool, until: f
     writer.close()
 
 
-async def run(where: tuple[str, int], connections: int, seconds: float, stream: bool, keys: list[str]) -> Tally:
-    tally, until, content = Tally(), time.monotonic() + seconds, body(stream)
+async def run(where: tuple[str, int], connections: int, seconds: float, mode: str, keys: list[str]) -> Tally:
+    tally, until, content = Tally(), time.monotonic() + seconds, body(mode)
     requests = [
         b"POST /v1/chat/completions HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\n"
         b"authorization: Bearer %b\r\ncontent-length: %d\r\n\r\n%b" % (key.encode(), len(content), content)
         for key in keys
     ]
     takers = [
-        _connection(where, raw, stream, until, tally)
-        for raw, _ in zip(cycle(requests), range(connections), strict=False)
+        _connection(where, raw, mode, until, tally) for raw, _ in zip(cycle(requests), range(connections), strict=False)
     ]
     await asyncio.gather(*takers)
     return tally
 
 
-def main(address: str, connections: str, seconds: str, stream: str, *keys: str) -> None:
+def main(address: str, connections: str, seconds: str, mode: str, *keys: str) -> None:
     host, _, port = address.partition(":")
     began = time.monotonic()
-    tally = asyncio.run(run((host, int(port)), int(connections), float(seconds), stream == "stream", list(keys)))
+    tally = asyncio.run(run((host, int(port)), int(connections), float(seconds), mode, list(keys)))
     ordered = sorted(tally.seconds)
     print(
         json.dumps(

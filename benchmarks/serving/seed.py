@@ -1,5 +1,5 @@
-"""Tenants with keys, limits on both levels and a price, in a database that has been migrated; prints the keys as JSON.
-`python -m benchmarks.serving.seed TENANTS`."""
+"""Tenants with keys, limits on both levels and an adapter each, and a price, in a database that has been migrated;
+prints the keys as JSON. `python -m benchmarks.serving.seed TENANTS`."""
 
 import json
 import sys
@@ -9,7 +9,9 @@ import django
 
 django.setup()
 
-from benchmarks.serving.work import MODEL  # noqa: E402
+from benchmarks.serving.work import ADAPTER, MODEL  # noqa: E402
+from controlplane.adapters.models import Adapter, AdapterVersion, AliasSplit  # noqa: E402
+from controlplane.adapters.states import State  # noqa: E402
 from controlplane.billing.prices import Rates, set_price  # noqa: E402  # the apps must be ready before
 from controlplane.quotas.limits import LimitChanges, set_limits  # noqa: E402
 from tenants.key_services import issue_key  # noqa: E402
@@ -31,8 +33,17 @@ def main(tenants: int) -> None:
         key, raw = issue_key(tenant=tenant, name="bench", scopes=("inference",), actor=None)
         for key_id in (None, key.id):
             set_limits(tenant=tenant, key_id=key_id, changes=_LIMITS, actor="bench")
+        _add_adapter(tenant)
         keys.append(raw)
     print(json.dumps(keys))
+
+
+def _add_adapter(tenant: Tenant) -> None:
+    """One that is served, whose files nobody reads."""
+    adapter = Adapter.objects.create(tenant=tenant, name=ADAPTER, base_model=MODEL)
+    ready = {"state": State.READY, "digest": "0" * 64, "rank": 8, "uri": "file:///none", "size_bytes": 1}
+    version = AdapterVersion.objects.create(tenant=tenant, adapter=adapter, number=1, **ready)
+    AliasSplit.objects.create(adapter=adapter, version=version, weight=100)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ Where no exporter is configured there is no provider, nothing of OpenTelemetry i
 """
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -35,21 +35,26 @@ class Tracing:
     def __init__(self, provider: "TracerProvider | None") -> None:
         self._provider = provider
 
-    @contextmanager
-    def span(self, name: str, *, parent: str | None = None, **values: Value | None) -> Iterator[Noted]:
+    def span(self, name: str, *, parent: str | None = None, **values: Value | None) -> AbstractContextManager[Noted]:
         """A child of the span around, or of `parent`, a caller's traceparent; one that is malformed counts for none.
 
         An exception that passes marks the span, without its text: that may quote what the caller sent.
         """
         if self._provider is None:
-            yield Noted()
-            return
+            return nullcontext(Noted())
+        return self._traced(self._provider, name, parent, values)
+
+    @staticmethod
+    @contextmanager
+    def _traced(
+        provider: "TracerProvider", name: str, parent: str | None, values: Mapping[str, Value | None]
+    ) -> Iterator[Noted]:
         from opentelemetry.trace import StatusCode  # only where traced
         from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
         propagator, carrier = TraceContextTextMapPropagator(), dict[str, str]()
         around = propagator.extract({"traceparent": parent}) if parent else None
-        tracer = self._provider.get_tracer("veneer.door")
+        tracer = provider.get_tracer("veneer.door")
         with tracer.start_as_current_span(name, around, record_exception=False, set_status_on_exception=False) as span:
             propagator.inject(carrier)
             noted = Noted(span, carrier.get("traceparent"))

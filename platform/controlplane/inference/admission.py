@@ -19,7 +19,7 @@ from controlplane.inference.schemas import Wanted
 from controlplane.inference.settlement import Account
 from engine.protocol import AdapterRef, Description, Prepared, Sampling
 from tenants.auth import Principal
-from tenants.sql import Plan, run_lean
+from tenants.sql import Plan, run_apart
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ async def take_orders(
 
     Raises ApiError: 404 unknown model, 400 prompt or room, 503 engine away or no price."""
     plan = choose_model(principal, wanted.model, wanted.user, is_batch=is_batch)
-    chosen = await run_lean(door.pool, plan, tenant=principal.tenant_id)
+    chosen = await run_apart(door.pool, plan, tenant=principal.tenant_id)
     engine = await serving_engine(door)
     prepared = [await ask(door, prompt, Prepared, wanted.names) for prompt in wanted.prompts]
     account, ref = _account(principal, chosen, is_batch), _ref(chosen.adapter)

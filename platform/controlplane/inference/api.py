@@ -36,7 +36,7 @@ async def completions(call: Call) -> HttpResponseBase:
 
 async def answer(call: Call, wanted: Wanted, shape_of: Callable[[Wanted, Run], Shape]) -> HttpResponseBase:
     """Run what is wanted, and answer in that shape, whole or streamed."""
-    wanted = replace(wanted, deadline_s=read_timeout(call.request.headers))
+    wanted = replace(wanted, deadline_s=read_timeout(call.request.META))
     run = await start(call.door, call.principal, wanted, call.id)
     shape = shape_of(wanted, run)
     headers = {**(run.headers or {}), "x-generation-id": shape.generation_id}

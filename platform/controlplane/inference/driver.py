@@ -10,10 +10,8 @@ import psycopg
 from psycopg_pool import PoolTimeout
 
 from controlplane.errors import ApiError, Unavailable
-from controlplane.events import publish_async
 from controlplane.inference.admission import Order
 from controlplane.inference.engine_faults import EngineGone, EngineRefusal, engine_gone, error_of
-from controlplane.inference.engine_stream import EngineStream
 from controlplane.inference.pieces import WELL, Piece, parted, piece_of
 from controlplane.inference.resources import Door
 from controlplane.inference.run import Run
@@ -74,10 +72,12 @@ async def _generate_and_settle(
     if run.is_stopped:
         await _give_back(door, order, run, Unavailable("The client left before the request ran.", code="cancelled"))
         return None
+    pump = _Pump(order, run, first_index)
     try:
-        with door.engine.generate(_request(order, weight, span.traceparent)) as stream:
+        with door.engine.generate(_request(order, weight, span.traceparent), pump.take) as stream:
             with run.while_wanted(lambda: stream.abort(ABORT_PATIENCE_SECONDS)):
-                outcome = await _pump(stream, order, run, first_index)
+                await stream.end()
+        outcome = pump.outcome()
     except EngineRefusal as refusal:
         error = error_of(refusal.error, order.names)
         if refusal.error.usage is None:  # it never ran, so the journal has no line for it
@@ -119,31 +119,45 @@ def _request(order: Order, weight: float, traceparent: str | None) -> Generate:
     )
 
 
-async def _pump(stream: EngineStream, order: Order, run: Run, first_index: int) -> _Outcome:
+class _Pump:
     """Pieces to the reader until the engine's last event. What comes before the prompt's own log-probabilities waits
     for them, so that an echo can go before every choice."""
-    early: list[Piece] = []
-    is_early = order.sampling.prompt_logprobs is not None
-    first_at: datetime | None = None
-    while True:
-        event: TokenEvent = await stream.next()
-        if first_at is None and event.token_ids:
-            first_at = datetime.now(UTC)
-        is_early = is_early and event.prompt_logprobs is None and event.usage is None
-        body, end = parted(piece_of(event, first_index))
-        if is_early:
-            early.append(body)
-            early += [end] if end else []
-            continue
-        for piece in (body, *early):
-            run.feed(piece)
-        early.clear()
+
+    def __init__(self, order: Order, run: Run, first_index: int) -> None:
+        self._request_id = order.request_id
+        self._run = run
+        self._first_index = first_index
+        self._early: list[Piece] = []
+        self._is_early = order.sampling.prompt_logprobs is not None
+        self._first_at: datetime | None = None
+        self._last: TokenEvent | None = None
+        self._end: Piece | None = None
+
+    def take(self, event: TokenEvent) -> None:
+        if self._first_at is None and event.token_ids:
+            self._first_at = datetime.now(UTC)
+        self._is_early = self._is_early and event.prompt_logprobs is None and event.usage is None
+        body, end = parted(piece_of(event, self._first_index))
+        if self._is_early:
+            self._early += [body, end] if end else [body]
+            return
+        for piece in (body, *self._early):
+            self._run.feed(piece)
+        self._early.clear()
         if event.usage is not None:
-            assert event.finish_reason is not None, f"{order.request_id}: the last event does not end anything"
-            is_well = event.finish_reason in WELL or run.is_cancelled
-            return _Outcome(event.finish_reason, event.usage, None if is_well else engine_gone(), end, first_at)
-        if end:
-            run.feed(end)
+            self._last, self._end = event, end
+        elif end:
+            self._run.feed(end)
+
+    def outcome(self) -> _Outcome:
+        """Once the last event has been taken."""
+        last = self._last
+        assert last is not None
+        assert last.usage is not None
+        assert last.finish_reason is not None, f"{self._request_id}: the last event does not end anything"
+        is_well = last.finish_reason in WELL or self._run.is_cancelled
+        error = None if is_well else engine_gone()
+        return _Outcome(last.finish_reason, last.usage, error, self._end, self._first_at)
 
 
 async def _give_back(door: Door, order: Order, run: Run, error: ApiError) -> None:
@@ -155,21 +169,20 @@ async def _settle(door: Door, order: Order, outcome: _Outcome, started_at: datet
     """Before the client learns the end, so that its next call sees the balance that this one left."""
     reason, first_at = outcome.finish_reason, outcome.first_at
     ended = Ended(order.request_id, outcome.usage, reason, started_at, datetime.now(UTC), first_at=first_at)
-    await _settle_surely(door, order, ended)
-    log.info("request ended", extra={"tenant": order.principal.tenant_id, **ended.fact(order.account)})
+    fact, tenant = ended.fact(order.account), order.principal.tenant_id
+    if await _settle_surely(door, order, ended):
+        door.announcements.usage(tenant, fact)
+    log.info("request ended", extra={"tenant": tenant, **fact})
 
 
-async def _settle_surely(door: Door, order: Order, ended: Ended) -> None:
-    """A database that blinks is tried again; one that stays away leaves the request to the journal."""
+async def _settle_surely(door: Door, order: Order, ended: Ended) -> bool:
+    """True when this call booked it. A database that blinks is tried again; one that stays away leaves the request to
+    the journal."""
     for attempt in range(SETTLE_TRIES):
         try:
-            is_ours = await run_lean(door.pool, settle_request(order.account, ended), tenant=order.account.tenant_id)
+            return await run_lean(door.pool, settle_request(order.account, ended), tenant=order.account.tenant_id)
         except (psycopg.OperationalError, PoolTimeout) as exc:
             log.warning("%s: not settled (try %d of %d): %s", ended.request_id, attempt + 1, SETTLE_TRIES, exc)
             await asyncio.sleep(0.2 * 2**attempt)
-            continue
-        if is_ours:
-            fact = ended.fact(order.account)
-            await publish_async(tenant_id=order.principal.tenant_id, event="usage.recorded", data=fact)
-        return
     log.error("%s: left to the journal", ended.request_id)
+    return False

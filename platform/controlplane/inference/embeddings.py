@@ -37,7 +37,7 @@ async def embeddings(call: Call) -> HttpResponseBase:
         headers.update(run.headers or {})
         return run
 
-    answer = await embed(call.door, call.body(), begin, read_timeout(call.request.headers))
+    answer = await embed(call.door, call.body(), begin, read_timeout(call.request.META))
     return json_reply(answer, headers=headers)
 
 

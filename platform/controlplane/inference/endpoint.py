@@ -81,9 +81,9 @@ def endpoint(method: str, *actions: str) -> Callable[[Endpoint[P]], View[P]]:
                     raise MethodNotAllowed(
                         f"{request.path} takes {method}, not {request.method}.", headers={"Allow": method}
                     )
-                door, parent = door_of(request), request.headers.get("traceparent")
+                door, parent = door_of(request), request.META.get("HTTP_TRACEPARENT")
                 with door.tracing.span("door.request", parent=parent, route=route, request_id=request_id) as span:
-                    principal = await door.gate.principal_for(door.pool, request.headers.get("Authorization"))
+                    principal = await door.gate.principal_for(door.pool, request.META.get("HTTP_AUTHORIZATION"))
                     span.note(tenant=principal.tenant_id)
                     require_network(principal, client_address(request.META))
                     require_action(principal, *actions)

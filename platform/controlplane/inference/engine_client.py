@@ -5,7 +5,7 @@ import contextlib
 import itertools
 import logging
 import time
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -101,10 +101,10 @@ class EngineClient:
         return answer
 
     @contextlib.contextmanager
-    def generate(self, request: wire.Generate) -> Iterator[EngineStream]:
-        """`with client.generate(...) as stream`: the stream's events until the block ends."""
+    def generate(self, request: wire.Generate, take: Callable[[wire.TokenEvent], None]) -> Iterator[EngineStream]:
+        """`with client.generate(...) as stream`: its events go to `take`, until the block ends."""
         assert request.request_id not in self._streams, f"{request.request_id} runs already"
-        stream = EngineStream(request.request_id, _most_events(request.sampling), self._abort)
+        stream = EngineStream(request.request_id, _most_events(request.sampling), take, self._abort)
         self._streams[request.request_id] = stream
         try:
             self._send(request)
@@ -130,7 +130,8 @@ class EngineClient:
         self._calls[request.call_id] = future
         try:
             self._send(request)
-            return await asyncio.wait_for(future, CALL_SECONDS)
+            async with asyncio.timeout(CALL_SECONDS):
+                return await future
         except TimeoutError:
             raise EngineGone(f"no answer in {CALL_SECONDS:g} s") from None
         finally:

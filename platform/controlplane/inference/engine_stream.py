@@ -8,26 +8,42 @@ from engine.protocol import EngineError, TokenEvent
 
 
 class EngineStream:
-    """A bounded queue of events. The driver drains it at once, so a full one means an engine that talks nonsense."""
+    """Events go to `take` as they come, without anybody being woken for each. most: events after which the engine is
+    taken to talk nonsense. Make it inside a running loop."""
 
-    def __init__(self, request_id: str, capacity: int, abort: Callable[[str], None]) -> None:
+    def __init__(
+        self, request_id: str, most: int, take: Callable[[TokenEvent], None], abort: Callable[[str], None]
+    ) -> None:
         self.request_id = request_id
-        self._events: asyncio.Queue[TokenEvent | EngineError] = asyncio.Queue(capacity)
-        self._gone: EngineGone | None = None
-        self._wake = asyncio.Event()
+        self._left = most
+        self._take = take
         self._abort = abort
+        self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def feed(self, event: TokenEvent | EngineError) -> None:
-        try:
-            self._events.put_nowait(event)
-        except asyncio.QueueFull:
+        """What comes after the end counts for nothing."""
+        if self._end.done():
+            return
+        if isinstance(event, EngineError):
+            self._end.set_exception(EngineRefusal(event))
+            return
+        if self._left == 0:
             self.fail(EngineGone(f"{self.request_id}: more events than tokens asked for"))
-        self._wake.set()
+            return
+        self._left -= 1
+        try:
+            self._take(event)
+        except Exception as exc:  # whoever waits for the end has to know, and the other streams go on
+            self._end.set_exception(exc)
+            return
+        if event.usage is not None:
+            self._end.set_result(None)
 
     def fail(self, reason: EngineGone) -> None:
-        """Nothing more will come. Events that did arrive are still delivered."""
-        self._gone = self._gone or reason
-        self._wake.set()
+        """Nothing more will come. What had come has been taken."""
+        if not self._end.done():
+            self._end.set_exception(reason)
+            self._end.exception()  # seen: it may be that nobody waits for the end any more
 
     def abort(self, patience: float) -> None:
         """Ask the engine to stop; its last event (with the usage) is awaited `patience` seconds, then given up on."""
@@ -39,14 +55,7 @@ class EngineStream:
         late = EngineGone(f"{self.request_id}: no answer to an abort in {patience:g} s")
         asyncio.get_running_loop().call_later(patience, self.fail, late)
 
-    async def next(self) -> TokenEvent:
-        """The next event. Raises EngineRefusal on the engine's error, EngineGone when it is lost."""
-        while self._events.empty():
-            if self._gone:
-                raise self._gone
-            self._wake.clear()
-            await self._wake.wait()
-        event = self._events.get_nowait()
-        if isinstance(event, EngineError):
-            raise EngineRefusal(event)
-        return event
+    async def end(self) -> None:
+        """Returns when the event with the usage has been taken. Raises EngineRefusal on the engine's error, EngineGone
+        when it is lost, and what `take` raised."""
+        await self._end

@@ -5,17 +5,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from psycopg import AsyncConnection
-from psycopg_pool import AsyncConnectionPool
-
 from controlplane.errors import Forbidden, NotAuthenticated
 from tenants.api_auth import ADDRESS_NOT_ALLOWED, address_refused
 from tenants.auth import InvalidKey, Principal, authenticate_plan
+from tenants.lean_pool import LeanPool
 from tenants.permissions import scopes_can
 from tenants.scope import ALL_TENANTS
-from tenants.sql import Row, run_lean
+from tenants.sql import run_apart
 
-Pool = AsyncConnectionPool[AsyncConnection[Row]]
 _MOST = 10_000
 
 
@@ -33,7 +30,7 @@ class Gate:
         self._clock = clock
         self._known: dict[bytes, _Known] = {}
 
-    async def principal_for(self, pool: Pool, authorization: str | None) -> Principal:
+    async def principal_for(self, pool: LeanPool, authorization: str | None) -> Principal:
         """Raises NotAuthenticated, with one text for malformed, unknown, expired and revoked keys alike."""
         raw = _bearer(authorization)
         name = hashlib.sha256(raw.encode()).digest()
@@ -41,7 +38,7 @@ class Gate:
         if known and now < known.until:
             return known.principal
         try:
-            principal = await run_lean(pool, authenticate_plan(raw), tenant=ALL_TENANTS)
+            principal = await run_apart(pool, authenticate_plan(raw), tenant=ALL_TENANTS)
         except InvalidKey:
             self._known.pop(name, None)
             raise _refused(

@@ -7,6 +7,7 @@ of what a short request costs. This one has no middleware and sends no signals, 
 import asyncio
 import contextlib
 from tempfile import SpooledTemporaryFile
+from typing import Any
 
 import psycopg
 from django.conf import settings
@@ -55,16 +56,17 @@ class LeanHandler(ASGIHandler):
 
     async def _serve_until_gone(self, request: ASGIRequest, receive: Receive, send: Send) -> None:
         """The view and its response are cancelled when the client leaves; `finally` blocks of both run."""
-        work = asyncio.create_task(self._serve(request, send))
-        gone = asyncio.create_task(self.listen_for_disconnect(receive))
+        work = asyncio.current_task()
+        assert work is not None
+        watch = _Watch(work)
+        gone = asyncio.create_task(watch.until_gone(receive))
         try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await self._serve(request, send)
+        except asyncio.CancelledError:
+            if not watch.has_left or work.uncancel():
+                raise
         finally:
-            for task in (work, gone):
-                task.cancel()
-            results = await asyncio.gather(work, gone, return_exceptions=True)
-        if isinstance(results[0], Exception):
-            raise results[0]
+            gone.cancel()
 
     async def _serve(self, request: ASGIRequest, send: Send) -> None:
         response = await self._respond(request)
@@ -113,6 +115,21 @@ class LeanHandler(ASGIHandler):
             raise body_too_large(limit)
         body.seek(0)
         return body
+
+
+class _Watch:
+    """Whether the client has left, and what ends then. (A task for the view beside one for this, and somebody to wait
+    for both, would be two tasks more for each request.)"""
+
+    def __init__(self, work: asyncio.Task[Any]) -> None:
+        self.has_left = False
+        self._work = work
+
+    async def until_gone(self, receive: Receive) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        self.has_left = True
+        self._work.cancel()
 
 
 async def _body_limit(scope: Scope) -> int:

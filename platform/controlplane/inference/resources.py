@@ -9,18 +9,19 @@ from typing import Any
 import psycopg
 from django.conf import settings
 from django.http import HttpRequest
-from psycopg import AsyncConnection
 from psycopg.conninfo import make_conninfo
-from psycopg_pool import AsyncConnectionPool, PoolTimeout
+from psycopg_pool import PoolTimeout
 
 from controlplane.errors import Unavailable
+from controlplane.inference.announcements import Announcements
 from controlplane.inference.engine_client import EngineClient
-from controlplane.inference.gate import Gate, Pool
+from controlplane.inference.gate import Gate
 from controlplane.quotas.services import renew_holds
 from controlplane.tracing import tracing_from_environment
+from tenants.lean_pool import LeanPool
 from tenants.roles import STARTUP_OPTIONS
 from tenants.scope import ALL_TENANTS
-from tenants.sql import Row, run_async
+from tenants.sql import run_async
 
 log = logging.getLogger(__name__)
 Scope = MutableMapping[str, Any]
@@ -40,10 +41,8 @@ class Door:
         self.tracing = tracing_from_environment()
         self.gate = Gate(auth_seconds)
         self.engine = EngineClient(engine_url)
-        self.pool: Pool = AsyncConnectionPool(
-            conninfo, connection_class=AsyncConnection[Row], kwargs={"autocommit": True},
-            min_size=1, max_size=POOL_SIZE, timeout=10, open=False,
-        )  # fmt: skip
+        self.announcements = Announcements()
+        self.pool = LeanPool(conninfo, size=POOL_SIZE)
         self.held: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._renewing: asyncio.Task[None] | None = None
@@ -51,6 +50,7 @@ class Door:
     async def open(self) -> None:
         await self.pool.open(wait=False)
         await self.engine.open()
+        self.announcements.open()
         self._renewing = asyncio.create_task(self._renew_holds())
 
     async def close(self) -> None:
@@ -62,6 +62,7 @@ class Door:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
         await self.engine.close()
+        await self.announcements.close()
         await self.pool.close()
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:

@@ -32,7 +32,7 @@ _encode = msgspec.json.Encoder().encode
 async def responses(call: Call) -> HttpResponseBase:
     asked = parse_response(call.body())
     chat = chat_of(asked.wanted, asked.tools, await known_engine(call.door))
-    wanted = replace(chat.wanted, deadline_s=read_timeout(call.request.headers))
+    wanted = replace(chat.wanted, deadline_s=read_timeout(call.request.META))
     run = await start(call.door, call.principal, wanted, call.id)
     answer = ResponseAnswer(asked, run, chat.reading(run))
     headers = {**(run.headers or {}), "x-generation-id": answer.id}

@@ -37,7 +37,7 @@ class Run:
     is_cancelled: bool = False
     _began: bool = False
     _pending: Pending = field(default_factory=Pending)
-    _wake: asyncio.Event = field(default_factory=asyncio.Event)
+    _sleeper: asyncio.Future[None] | None = None
     _broken: ApiError | None = None
     _stops: list[Callable[[], None]] = field(default_factory=list)
 
@@ -45,24 +45,24 @@ class Run:
 
     def admit(self, headers: dict[str, str]) -> None:
         self.headers = headers
-        self._wake.set()
+        self._wake()
 
     def feed(self, piece: Piece) -> None:
         self._began = True
         self._pending.add(piece)
-        self._wake.set()
+        self._wake()
 
     def finish(self, ending: Ending) -> None:
         """All parts have ended: well, or with what `break_off` was told first."""
         assert not self.is_over
         self.ending, self.error = (None, self._broken) if self._broken else (ending, None)
-        self._wake.set()
+        self._wake()
 
     def fail(self, error: ApiError) -> None:
         """Nothing of it runs any more, or ever did."""
         assert not self.is_over
         self.error = error
-        self._wake.set()
+        self._wake()
 
     def break_off(self, error: ApiError) -> None:
         """A part has failed: the others are stopped, and the first error is what the call ends with."""
@@ -132,10 +132,16 @@ class Run:
 
     async def _sleep(self, patience: float | None = None) -> None:
         """Until the driver did something, or `patience` seconds have passed. (`wait_for` would start a task a time.)"""
-        self._wake.clear()
-        timer = asyncio.get_running_loop().call_later(patience, self._wake.set) if patience is not None else None
+        loop = asyncio.get_running_loop()
+        self._sleeper = loop.create_future()
+        timer = loop.call_later(patience, self._wake) if patience is not None else None
         try:
-            await self._wake.wait()
+            await self._sleeper
         finally:
+            self._sleeper = None
             if timer:
                 timer.cancel()
+
+    def _wake(self) -> None:
+        if self._sleeper and not self._sleeper.done():
+            self._sleeper.set_result(None)

@@ -28,6 +28,7 @@ from controlplane.inference.unsupported import refuse_unsupported
 from engine.protocol import Prepare, Sampling
 
 _SECONDS = re.compile(r"[0-9]{1,4}(\.[0-9]{1,6})?")
+_TIMEOUT_META = "HTTP_" + TIMEOUT_HEADER.upper().replace("-", "_")
 TOO_DEEP = f"it is nested too deeply, more than {MAX_NESTING} objects and lists in each other"
 LABELS = ("user", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention")
 
@@ -170,9 +171,9 @@ def check_labels(body: Body) -> None:
             raise wrong(f"metadata.{key[:64]}", value, "metadata values must be strings", "invalid_type")
 
 
-def read_timeout(headers: Mapping[str, str]) -> float | None:
-    """Seconds the request may take, from its arrival at the engine."""
-    text = headers.get(TIMEOUT_HEADER)
+def read_timeout(meta: Mapping[str, str]) -> float | None:
+    """Seconds the request may take, from its arrival at the engine. meta: the request's META."""
+    text = meta.get(_TIMEOUT_META)
     if text is None:
         return None
     seconds = float(text) if _SECONDS.fullmatch(text) else math.nan

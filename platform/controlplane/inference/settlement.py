@@ -1,9 +1,9 @@
 """The end of a request, once for all who may bring it about: the door, or the journal when the door could not."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, Final
 
 from controlplane.billing.services import PinnedPrice, amount_of, price_by_id, record_usage
 from controlplane.quotas.services import settling
@@ -13,6 +13,8 @@ from tenants.sql import Plan
 # The `tenant` of what the platform asks an engine on its own account (trials of adapters): nobody is charged for it.
 # No tenant's id looks so.
 PLATFORM = "platform"
+# Of an account, what the hold does not know by itself.
+_KEPT: Final = ("adapter_id", "adapter_version_id", "model", "base_model", "is_batch")
 
 
 @dataclass(frozen=True)
@@ -30,9 +32,8 @@ class Account:
 
     def to_context(self) -> dict[str, Any]:
         """What is kept with the hold, so that the journal alone can settle it; `account_of_hold` reads it."""
-        kept = asdict(self)
-        del kept["tenant_id"], kept["key_id"], kept["price"]
         markup = self.price.markup
+        kept = {name: getattr(self, name) for name in _KEPT}
         return {**kept, "price_id": self.price.id, "markup_id": markup.id if markup else None}
 
     def amount(self, usage: Usage) -> Decimal:

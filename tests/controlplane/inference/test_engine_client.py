@@ -7,7 +7,7 @@ import pytest
 from controlplane.inference.engine_client import EngineClient
 from controlplane.inference.engine_faults import EngineGone, EngineRefusal
 from controlplane.inference.engine_stream import EngineStream
-from engine.protocol import Abort, Describe, EngineError, Generate, Ping, Prepare, Prepared, Sampling, TokenEvent
+from engine.protocol import Abort, Describe, EngineError, Generate, Ping, Prepare, Prepared, Sampling, TokenEvent, Usage
 from tests.controlplane.fake_engine import FakeEngine, Script
 
 
@@ -36,11 +36,15 @@ async def until_lost(client: EngineClient) -> None:
 
 
 async def events_of(client: EngineClient, asked: Generate) -> list[TokenEvent]:
-    found = []
-    with client.generate(asked) as stream:
-        while not found or found[-1].finish_reason is None:
-            found.append(await stream.next())
+    found: list[TokenEvent] = []
+    with client.generate(asked, found.append) as stream:
+        await stream.end()
     return found
+
+
+async def until(found: list[TokenEvent], count: int) -> None:
+    while len(found) < count:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)  # nobody but a test waits for an event
 
 
 async def test_describes_and_prepares(client: EngineClient, engine: FakeEngine) -> None:
@@ -70,10 +74,11 @@ async def test_many_streams_at_once_each_get_their_own(client: EngineClient, eng
 async def test_killed_engine_fails_everything_but_keeps_what_arrived(client: EngineClient, engine: FakeEngine) -> None:
     await client.known()
     engine.script = Script(pieces=("a", "b", "c"), die_after=2)
-    with client.generate(request(1)) as stream:
-        assert [(await stream.next()).text, (await stream.next()).text] == ["a", "b"]
+    found: list[TokenEvent] = []
+    with client.generate(request(1), found.append) as stream:
         with pytest.raises(EngineGone):
-            await asyncio.wait_for(stream.next(), 10)
+            await asyncio.wait_for(stream.end(), 10)
+    assert [event.text for event in found] == ["a", "b"]
     with pytest.raises(EngineGone):
         await client.ask(Prepare("", text="x"), Prepared)
     assert not client.is_up
@@ -85,7 +90,7 @@ async def test_finds_the_engine_again_and_resends_nothing(client: EngineClient, 
     engine.kill()
     await until_lost(client)
     for number in range(3):
-        with pytest.raises(EngineGone), client.generate(request(number)):
+        with pytest.raises(EngineGone), client.generate(request(number), print):
             pass
     engine.received.clear()
     engine.start()
@@ -100,11 +105,12 @@ async def test_a_silent_engine_is_a_lost_one(engine: FakeEngine) -> None:
     try:
         await client.known()
         engine.script = Script(hang_after=1)
-        with client.generate(request(1)) as stream:
-            await stream.next()
+        found: list[TokenEvent] = []
+        with client.generate(request(1), found.append) as stream:
+            await until(found, 1)
             engine.is_mute = True
             with pytest.raises(EngineGone, match="silent"):
-                await asyncio.wait_for(stream.next(), 10)
+                await asyncio.wait_for(stream.end(), 10)
     finally:
         await client.close()
 
@@ -114,22 +120,24 @@ async def test_a_new_boot_behind_the_same_connection_fails_the_old_streams(
 ) -> None:
     await client.known()
     engine.script = Script(hang_after=1)
-    with client.generate(request(1)) as stream:
-        await stream.next()
+    found: list[TokenEvent] = []
+    with client.generate(request(1), found.append) as stream:
+        await until(found, 1)
         engine.boots += 1
         with pytest.raises(EngineGone, match="restarted"):
-            await asyncio.wait_for(stream.next(), 10)
+            await asyncio.wait_for(stream.end(), 10)
     assert (await client.known()).boot_id == "boot-2"
 
 
 async def test_an_abort_is_awaited_for_its_usage(client: EngineClient, engine: FakeEngine) -> None:
     await client.known()
     engine.script = Script(hang_after=2)
-    with client.generate(request(1)) as stream:
-        await stream.next()
-        await stream.next()
+    found: list[TokenEvent] = []
+    with client.generate(request(1), found.append) as stream:
+        await until(found, 2)
         stream.abort(patience=10)
-        last = await stream.next()
+        await stream.end()
+    last = found[-1]
     assert (last.finish_reason, last.usage.completion_tokens) == ("cancelled", 2)
     assert [abort.request_id for abort in engine.of(Abort)] == ["req_1"]
 
@@ -147,9 +155,33 @@ async def test_pings_keep_our_requests_alive(client: EngineClient, engine: FakeE
 
 
 async def test_an_engine_that_says_more_than_asked_is_not_believed() -> None:
-    stream = EngineStream("req_1", 2, lambda request_id: None)
+    found: list[TokenEvent] = []
+    stream = EngineStream("req_1", 2, found.append, lambda request_id: None)
     for _ in range(3):
         stream.feed(TokenEvent("req_1", "x"))
-    assert [(await stream.next()).text for _ in range(2)] == ["x", "x"]
+    assert [event.text for event in found] == ["x", "x"]
     with pytest.raises(EngineGone, match="more events"):
-        await stream.next()
+        await stream.end()
+
+
+async def test_nothing_is_taken_after_the_end() -> None:
+    found: list[TokenEvent] = []
+    stream = EngineStream("req_1", 9, found.append, lambda request_id: None)
+    stream.feed(TokenEvent("req_1", "x", (), "stop", Usage(1, 0, 1, 1)))
+    stream.feed(TokenEvent("req_1", "y"))
+    stream.feed(EngineError("req_1", "non_finite_logits", "no"))
+    await stream.end()
+    assert [event.text for event in found] == ["x"]
+
+
+async def test_a_taker_that_fails_ends_its_own_stream_only(client: EngineClient, engine: FakeEngine) -> None:
+    def fail(event: TokenEvent) -> None:
+        raise ZeroDivisionError
+
+    await client.known()
+    with client.generate(request(1), fail) as stream:
+        whole = await events_of(client, request(2))
+        with pytest.raises(ZeroDivisionError):
+            await asyncio.wait_for(stream.end(), 10)
+    assert "".join(event.text for event in whole) == "Ahoy, matey!"
+    client.check_integrity()

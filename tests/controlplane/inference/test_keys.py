@@ -107,7 +107,7 @@ async def test_the_gate_remembers_for_its_time_only_and_no_refusal(monkeypatch: 
             raise InvalidKey
         return "principal"
 
-    monkeypatch.setattr("controlplane.inference.gate.run_lean", find)
+    monkeypatch.setattr("controlplane.inference.gate.run_apart", find)
     gate, is_revoked = Gate(0.8, clock=lambda: now[0]), False
     for at in (100.0, 100.5, 100.79):
         now[0] = at
