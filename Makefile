@@ -1,7 +1,7 @@
 # Every target sets up what it needs; a set-up that is up to date costs well under a second.
 
 .DEFAULT_GOAL := help
-.PHONY: help setup up demo test soak check bench bench-setup client lock clean
+.PHONY: help setup up demo story test soak check bench bench-setup client lock clean
 
 # The newest of these that is at least 3.11; python3 first, because that is the one people expect.
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11; do \
@@ -25,6 +25,10 @@ up:  ## run the whole stack on this machine until Ctrl-C
 demo:  ## tell the whole story without hands, in a throw-away home
 	$(SETUP) --dev --browser
 	@exec $(RUN) manage.py demo $(DEMO)
+
+story:  ## a month of four tenants' traffic, for the stack that is up
+	$(SETUP)
+	@exec $(RUN) manage.py seed_story $(STORY)
 
 test:  ## every test, against real PostgreSQL and Valkey, with a real browser
 	$(SETUP) --dev --browser

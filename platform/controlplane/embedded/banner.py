@@ -22,6 +22,8 @@ def banner(options: Options, credentials: Credentials) -> str:
     ]
     if options.demo_data:
         lines += _tenant_lines(options, credentials) + _calls(options, credentials)
+    if options.demo_adapters:
+        lines += ["", "  something to look at: `make story`, from another terminal, adds two months of traffic"]
     return "\n".join([*lines, LINE])
 
 
