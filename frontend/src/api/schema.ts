@@ -761,6 +761,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/earnings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description What other tenants' use of your adapters has earned since your last statement. It becomes credit when your
+         *     period is closed.
+         */
+        get: operations["earnings_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/evaluations/{evaluation_id}": {
         parameters: {
             query?: never;
@@ -1829,6 +1849,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/price-plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What is served to the tenant, and at what price; what has no price is refused, and not listed. */
+        get: operations["price_plan_get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/prices": {
         parameters: {
             query?: never;
@@ -2765,7 +2802,7 @@ export interface components {
         DeliveryShapeStateEnum: "pending" | "delivered" | "failed";
         /**
          * @description All engines, whatever was asked for. up: ready or computing; idle: of that not computing for anybody. idle_cost
-         *     is nobody's: it is not in the rows.
+         *     is nobody's: it is not in the rows. energy_cost, idle_energy_cost: of cost and idle_cost, what is energy.
          */
         DevicesShape: {
             up_seconds: string;
@@ -2773,6 +2810,10 @@ export interface components {
             idle_seconds: string;
             cost: string;
             idle_cost: string;
+            energy_joules: string | null;
+            energy_cost: string | null;
+            idle_energy_joules: string | null;
+            idle_energy_cost: string | null;
         };
         DiscrepancyPage: {
             data: components["schemas"]["DiscrepancyShape"][];
@@ -2800,6 +2841,12 @@ export interface components {
             confirmed_at: string | null;
             proof_url: string;
             proof_line: string;
+        };
+        /** @description total: the sum of data. closed: earlier periods, the newest first. */
+        Earnings: {
+            data: components["schemas"]["StatementEarning"][];
+            total: string;
+            closed: components["schemas"]["PeriodEarningShape"][];
         };
         /** @description Dollars, exact. change_percent: with one decimal; null where nothing was paid before. */
         EffectShape: {
@@ -3104,7 +3151,7 @@ export interface components {
          * @enum {string}
          */
         GroupByEnum: "tenant" | "adapter" | "key" | "model" | "day" | "hour";
-        /** @description cached_tokens is a part of prompt_tokens. amount: what the tenant pays. cost: what the device's time cost. */
+        /** @description cached_tokens is a part of prompt_tokens. amount: what the tenant pays. cost: what the device cost. */
         GroupShape: {
             requests: number;
             prompt_tokens: number;
@@ -3457,7 +3504,8 @@ export interface components {
         };
         /**
          * @description revenue: what was charged, less what owners of shared adapters earned. cost = prefill_cost + decode_cost.
-         *     margin = revenue - cost. cache_savings: what cached prompt tokens would have cost, at the range's average of
+         *     margin = revenue - cost. energy_cost: the part of cost that is energy; null where no device counts it, or it has no
+         *     price of its own. cache_savings: what cached prompt tokens would have cost, at the range's average of
          *     computed ones; an estimate, and not a part of cost.
          */
         MarginNumbersShape: {
@@ -3468,10 +3516,12 @@ export interface components {
             device_seconds: string;
             prefill_seconds: string;
             decode_seconds: string;
+            energy_joules: string | null;
             revenue: string;
             cost: string;
             prefill_cost: string;
             decode_cost: string;
+            energy_cost: string | null;
             margin: string;
             margin_percent: string | null;
             revenue_per_1m: string | null;
@@ -3487,10 +3537,12 @@ export interface components {
             device_seconds: string;
             prefill_seconds: string;
             decode_seconds: string;
+            energy_joules: string | null;
             revenue: string;
             cost: string;
             prefill_cost: string;
             decode_cost: string;
+            energy_cost: string | null;
             margin: string;
             margin_percent: string | null;
             revenue_per_1m: string | null;
@@ -3509,6 +3561,7 @@ export interface components {
             tz: string;
             group_by: components["schemas"]["GroupByEnum"];
             cost_per_hour: string;
+            cost_per_kwh: string | null;
             data: components["schemas"]["MarginRowShape"][];
             total: components["schemas"]["MarginNumbersShape"];
             device: components["schemas"]["DevicesShape"];
@@ -3528,8 +3581,14 @@ export interface components {
             /** Format: date-time */
             effective_from: string;
         };
+        /**
+         * @description max_per_million, owner_percent: what the platform allows, and how much of it is the owner's, of mark-ups that
+         *     are set now.
+         */
         Markups: {
             data: components["schemas"]["Markup"][];
+            max_per_million: string;
+            owner_percent: number;
         };
         MemberPage: {
             data: components["schemas"]["MemberShape"][];
@@ -3583,7 +3642,7 @@ export interface components {
         };
         /** @enum {unknown} */
         NullEnum: null;
-        /** @description cached_tokens is a part of prompt_tokens. amount: what the tenant pays. cost: what the device's time cost. */
+        /** @description cached_tokens is a part of prompt_tokens. amount: what the tenant pays. cost: what the device cost. */
         NumbersShape: {
             requests: number;
             prompt_tokens: number;
@@ -3595,6 +3654,34 @@ export interface components {
             amount_per_1m: string | null;
             cost_per_1m: string | null;
         };
+        /**
+         * @description Dollars per million tokens of a request of now. kind: the base model, any adapter of yours, one that has a price
+         *     of its own, or one that `owner` shares with you. surcharge, markup: what of each rate is for running an adapter, and
+         *     for its owner. batch_discount: percent off for batches.
+         */
+        Offer: {
+            model: string;
+            kind: components["schemas"]["OfferKindEnum"];
+            base_model: string;
+            adapter_id: string | null;
+            owner: string | null;
+            input: string;
+            cached_input: string;
+            output: string;
+            surcharge: string;
+            markup: string;
+            batch_discount: number;
+            /** Format: date-time */
+            since: string;
+        };
+        /**
+         * @description * `base` - base
+         *     * `any_adapter` - any_adapter
+         *     * `adapter` - adapter
+         *     * `shared` - shared
+         * @enum {string}
+         */
+        OfferKindEnum: "base" | "any_adapter" | "adapter" | "shared";
         OnBehalf: {
             tenant: components["schemas"]["TenantName"];
             reason: string;
@@ -3796,6 +3883,15 @@ export interface components {
          * @enum {string}
          */
         PaymentStateEnum: "started" | "paid" | "failed";
+        /** @description What became credit when a period was closed; the statement says from whom and for what. */
+        PeriodEarningShape: {
+            statement_id: string;
+            /** Format: date-time */
+            period_start: string;
+            /** Format: date-time */
+            period_end: string;
+            earned: string;
+        };
         Person: {
             id: string;
             /** Format: email */
@@ -3862,6 +3958,9 @@ export interface components {
         PricePage: {
             data: components["schemas"]["PriceShape"][];
             next: string | null;
+        };
+        PricePlan: {
+            data: components["schemas"]["Offer"][];
         };
         /**
          * @description Of usage that ended in [from, to) and that the price would have priced: where a more specific price applied,
@@ -6920,6 +7019,25 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    earnings_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Earnings"];
                 };
             };
         };
@@ -10137,6 +10255,25 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    price_plan_get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PricePlan"];
                 };
             };
         };

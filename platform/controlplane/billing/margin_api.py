@@ -47,9 +47,9 @@ class MarginApi(OperatorView):
         span, group_by, rows = _read(request)
         price = device_price()
         found = run_sync(devices(start=span.start, end=span.end))
-        body = {"from": span.local_text(span.start), "to": span.local_text(span.end), "tz": span.zone.key}
-        body |= {"group_by": group_by, "cost_per_hour": money_text(price.per_hour) or ""}
-        body |= {"cost_per_kwh": money_text(price.per_kwh)}
+        asked = {"from": span.local_text(span.start), "to": span.local_text(span.end), "tz": span.zone.key}
+        paid = {"cost_per_hour": money_text(price.per_hour), "cost_per_kwh": money_text(price.per_kwh)}
+        body: dict[str, Any] = {**asked, "group_by": group_by, **paid}
         data = [_row(row, span, group_by, price) for row in rows]
         return Response(
             {**body, "data": data, "total": margin_total(rows, price), "device": device_numbers(found, price)}
