@@ -15,7 +15,7 @@ from tenants.models import ApiKey, Tenant, User
 from tenants.scope import ALL_TENANTS, tenant_scope
 
 TIMES: Final = 7
-BIG_ROWS: Final = 50_000
+BIG_ROWS: Final = 20_000
 
 
 @dataclass

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def printed() -> str:
-    command = [sys.executable, "-m", "benchmarks.usage", "--events", "60000", "--tenants", "36", "--days", "60"]
+    command = [sys.executable, "-m", "benchmarks.usage", "--events", "25000", "--tenants", "36", "--days", "60"]
     env = {"PATH": "/usr/bin:/bin", "PYTHONPATH": f"{ROOT}:{ROOT / 'platform'}"}
     return subprocess.run(
         [*command, "--seconds", "0.3"], cwd=ROOT, env=env, check=True, stdout=subprocess.PIPE, text=True, timeout=300
@@ -29,8 +29,8 @@ def found(printed: str) -> dict[str, Any]:
 
 
 def test_the_largest_tenant_has_its_share_and_every_page_is_asked_for(found: dict[str, Any]) -> None:
-    assert found["events"] == 60_000
-    assert 9_000 < found["hot_events"] < 11_000  # 1 / sqrt(36)
+    assert found["events"] == 25_000
+    assert 3_700 < found["hot_events"] < 4_700  # 1 / sqrt(36)
     assert len(found["pages"]) >= 25
     assert all(page["statements"] > 0 and page["sql_ms"] > 0 for page in found["pages"])
 
@@ -60,5 +60,5 @@ def test_a_goal_that_is_missed_is_named(found: dict[str, Any]) -> None:
 
 def test_no_plan_scans_a_big_table(found: dict[str, Any]) -> None:
     """Of the events, and of their sums: more rows than `timing.BIG_ROWS` each."""
-    assert sum(found["sums"]["rows"].values()) > 50_000
+    assert sum(found["sums"]["rows"].values()) > 20_000
     assert {page["page"]: page["scanned"] for page in found["pages"] if page["scanned"]} == {}
