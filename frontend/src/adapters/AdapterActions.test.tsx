@@ -47,7 +47,7 @@ it("rolls back to what was served before", async () => {
     "POST /api/v1/adapters/adp_1/rollback": { body: anAdapter({ versions: two }) },
   });
   renderPage(<AdaptersPage />);
-  await choose("Roll back to v1 90 % · v2 10 %");
+  await choose("Roll back to v1 90% · v2 10%");
   expect(seen.some(({ method, url }) => method === "POST" && url.endsWith("/rollback"))).toBe(true);
 });
 
@@ -121,7 +121,7 @@ it("fetches from an address, and shows how far that is", async () => {
   });
   renderPage(<AdaptersPage />);
   expect(await screen.findByText("Version 1 is fetched from acme/bot")).toBeDefined();
-  expect(screen.getByLabelText("25 % of version 1 is there")).toBeDefined();
+  expect(screen.getByLabelText("25% of version 1 is there")).toBeDefined();
   await userEvent.click(screen.getByText("From a URL or hub"));
   await userEvent.type(screen.getByLabelText("Where it is"), "acme/bot@v2");
   await userEvent.click(screen.getByRole("button", { name: "Fetch it" }));

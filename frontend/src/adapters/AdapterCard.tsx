@@ -7,6 +7,7 @@ import { CopyIcon } from "../shared/CopyText";
 import { formatBytes, plural } from "../shared/numbers";
 import { ToggleButton } from "../shared/ToggleButton";
 import { formatAgo } from "../shared/time";
+import classes from "./AdapterCard.module.css";
 import { AdapterMenu } from "./AdapterMenu";
 import { CheckReport } from "./CheckReport";
 import { PinSwitch } from "./PinSwitch";
@@ -30,7 +31,13 @@ export function AdapterCard({ adapter, sending, canWrite, canPin }: Props) {
   const versions = newestFirst(adapter);
   const newest = versions[0];
   return (
-    <Card withBorder padding="md" component="article" aria-label={`Adapter ${adapter.name}`}>
+    <Card
+      withBorder
+      padding="md"
+      component="article"
+      aria-label={`Adapter ${adapter.name}`}
+      className={classes.card}
+    >
       <Group justify="space-between" wrap="nowrap" align="flex-start">
         <Stack gap={4} miw={0}>
           <Group gap="xs">

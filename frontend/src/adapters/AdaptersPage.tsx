@@ -90,7 +90,7 @@ function AdapterList({ filter, sending, canWrite, canPin }: ListProps) {
           canPin={canPin}
         />
       ))}
-      <LoadMore shown={rows?.length ?? 0} what="adapter" list={list} />
+      <LoadMore shown={rows?.length ?? 0} what="adapter" list={list} onward />
     </ListStates>
   );
 }

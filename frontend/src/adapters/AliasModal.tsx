@@ -2,6 +2,7 @@ import { Alert, Button, Group, Modal, Radio, Select, Slider, Stack, Text } from 
 import { messageOf } from "../api/errors";
 import type { Adapter } from "../api/types";
 import { notifyDone } from "../shared/confirm";
+import { formatShare } from "../shared/numbers";
 import { useSetAlias } from "./queries";
 import { TrafficSides } from "./TrafficSides";
 import { useAliasForm } from "./useAliasForm";
@@ -97,7 +98,7 @@ function Canary({ form }: { form: Form }) {
       />
       <div>
         <Text size="sm" fw={500}>
-          {`${form.share} % to version ${form.other}, ${100 - form.share} % to version ${form.main}`}
+          {`${formatShare(form.share / 100)} to version ${form.other}, ${formatShare(1 - form.share / 100)} to version ${form.main}`}
         </Text>
         <Slider
           min={1}

@@ -3,7 +3,7 @@ import { useState } from "react";
 import type { Adapter, TrafficSide } from "../api/types";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
-import { formatCount, formatMilliseconds } from "../shared/numbers";
+import { formatCount, formatExactShare, formatMilliseconds } from "../shared/numbers";
 import { useTraffic } from "./queries";
 
 const WINDOWS = [
@@ -52,7 +52,7 @@ export function TrafficSides({ adapter }: { adapter: Adapter }) {
 function Side({ side }: { side: TrafficSide }) {
   const rows = [
     ["Requests", formatCount(side.requests)],
-    ["Errors", side.error_rate === null ? "–" : `${(100 * side.error_rate).toFixed(1)} %`],
+    ["Errors", side.error_rate === null ? "–" : formatExactShare(side.error_rate)],
     ["Whole answer", spread(side.latency_ms)],
     ["Per token", spread(side.ms_per_token)],
   ];

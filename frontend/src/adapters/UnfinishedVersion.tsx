@@ -2,7 +2,7 @@ import { Alert, Button, Group, Progress, Text } from "@mantine/core";
 import { IconCloudDownload, IconPlayerPause } from "@tabler/icons-react";
 import type { Version } from "../api/types";
 import { confirmDanger, notifyFailed } from "../shared/confirm";
-import { formatBytes } from "../shared/numbers";
+import { formatBytes, formatShare } from "../shared/numbers";
 import { useDeleteVersion } from "./queries";
 import { isUnfinished, receivedShare } from "./versions";
 
@@ -31,7 +31,7 @@ export function UnfinishedVersion({ version, canWrite }: Props) {
         <Progress
           value={100 * share}
           mb={6}
-          aria-label={`${(100 * share).toFixed(0)} % of version ${version.number} is there`}
+          aria-label={`${formatShare(share)} of version ${version.number} is there`}
         />
       )}
       <Group justify="space-between">

@@ -1,3 +1,4 @@
+import "@mantine/dropzone/styles.css";
 import { Alert, Card, Group, SegmentedControl, Stack, Text } from "@mantine/core";
 import { Dropzone } from "@mantine/dropzone";
 import { IconAlertCircle, IconFolderUp } from "@tabler/icons-react";

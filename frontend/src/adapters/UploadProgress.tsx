@@ -8,7 +8,7 @@ import {
 import { messageOf } from "../api/errors";
 import { formatBytes } from "../shared/numbers";
 import { remainingWords } from "./upload/speed";
-import { isTransient } from "./upload/transfer";
+import { canGoOn } from "./upload/transfer";
 import type { Upload } from "./upload/useUpload";
 
 interface Props {
@@ -50,7 +50,7 @@ function Failed({ error, name, onResume, onClose }: Props & { error: unknown }) 
     >
       <Text size="sm">{messageOf(error)}</Text>
       <Group mt="sm">
-        {isTransient(error) && (
+        {canGoOn(error) && (
           <Button size="xs" onClick={onResume}>
             Resume
           </Button>

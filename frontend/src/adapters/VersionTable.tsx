@@ -5,7 +5,7 @@ import type { Adapter, Version } from "../api/types";
 import { CopyText } from "../shared/CopyText";
 import { notifyDone, notifyFailed } from "../shared/confirm";
 import { ACTIONS, type Column, DataTable } from "../shared/DataTable";
-import { formatBytes } from "../shared/numbers";
+import { formatBytes, formatShare } from "../shared/numbers";
 import { formatDateTime } from "../shared/time";
 import { CheckReport } from "./CheckReport";
 import { DiffModal } from "./DiffModal";
@@ -118,7 +118,7 @@ function Traffic({ adapter, version, canWrite }: RowProps) {
     <Group gap="xs" wrap="nowrap">
       {share > 0 && (
         <Badge variant="light" tt="none">
-          {share} %
+          {formatShare(share / 100)}
         </Badge>
       )}
       {share < 100 && canWrite && (

@@ -19,7 +19,7 @@ const canary = {
 describe("what an alias serves", () => {
   it("reads weights as shares", () => {
     const adapter = anAdapter({ versions: two, alias: canary });
-    expect(servingText(adapter)).toBe("v1 90 % · v2 10 %");
+    expect(servingText(adapter)).toBe("v1 90% · v2 10%");
     expect(trafficShare(adapter, 2)).toBe(10);
     expect(trafficShare(adapter, 3)).toBe(0);
     expect(servingText(anAdapter({ alias: null }))).toBeNull();

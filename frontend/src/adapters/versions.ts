@@ -1,4 +1,5 @@
 import type { Adapter, Split, Version } from "../api/types";
+import { formatShare } from "../shared/numbers";
 
 export function newestFirst(adapter: Adapter): Version[] {
   return adapter.versions.toSorted((a, b) => b.number - a.number);
@@ -19,10 +20,12 @@ export function trafficShare(adapter: Adapter, number: number): number {
   return shareOf(adapter.alias?.splits ?? [], number);
 }
 
-/** "v2", or "v1 90 % · v2 10 %". */
+/** "v2", or "v1 90% · v2 10%". */
 export function splitsText(splits: Split[]): string {
   if (splits.length === 1) return `v${splits[0]?.version}`;
-  return splits.map(({ version }) => `v${version} ${shareOf(splits, version)} %`).join(" · ");
+  return splits
+    .map(({ version }) => `v${version} ${formatShare(shareOf(splits, version) / 100)}`)
+    .join(" · ");
 }
 
 /** As `splitsText`, or null while nothing is served. */

@@ -1,4 +1,5 @@
 import createClient, { type Client, type Middleware } from "openapi-fetch";
+import type { SessionGate } from "../session/gate";
 import { errorFromResponse } from "./errors";
 import type { paths } from "./schema";
 
@@ -33,11 +34,30 @@ function sessionMiddleware(tenantId: string | null): Middleware {
   };
 }
 
-/** One client per tenant: who is asked about is part of the client, not of a global. Failures throw `ApiError`. */
-export function createApi(tenantId: string | null): Api {
+/** Asked again, with a new proof of a write, once whoever was signed in is so again. */
+async function fetchInSession(request: Request, gate: SessionGate): Promise<Response> {
+  const again = request.clone();
+  const response = await fetch(request);
+  if (!(await saysSignedOut(response))) return response;
+  await gate.wait();
+  if (again.headers.has("X-CSRFToken")) again.headers.set("X-CSRFToken", csrfToken());
+  return fetchInSession(again, gate);
+}
+
+/** Other refusals with this status are of a password or a code. */
+async function saysSignedOut(response: Response): Promise<boolean> {
+  if (response.status !== 401) return false;
+  return (await errorFromResponse(response.clone())).code === "not_authenticated";
+}
+
+/**
+ * One client per tenant: who is asked about is part of the client, not of a global. Failures throw `ApiError`.
+ * With a gate, a session that has ended is no failure: the request waits for the next one.
+ */
+export function createApi(tenantId: string | null, gate?: SessionGate): Api {
   const client = createClient<paths>({
     baseUrl: location.origin,
-    fetch: (request) => fetch(request),
+    fetch: (request) => (gate ? fetchInSession(request, gate) : fetch(request)),
   });
   client.use(sessionMiddleware(tenantId));
   return client;

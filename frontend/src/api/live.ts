@@ -1,5 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef, useState } from "react";
+import { isLong } from "./pages";
 import type { Fleet } from "./types";
 
 export type LiveEvent =
@@ -28,6 +29,11 @@ export interface Socket {
 
 /** Where the newest frame of the fleet is kept. */
 export const FLEET = ["operator", "fleet"];
+
+/** What events are about. */
+const RESOURCES = ["adapters", "keys", "usage", "timeseries", "balance", "batches", "evaluations"];
+/** Of these what changes in the moment between a page and its socket. */
+const FIRST = ["adapters", "keys"];
 
 const FIRST_RETRY_MS = 500;
 const LAST_RETRY_MS = 15_000;
@@ -133,7 +139,11 @@ export function useLiveEvents(tenantId: string | null, isOperator: boolean): Liv
   useEffect(() => {
     if (!tenantId && !isOperator) return;
     const refresh = (resource: string) =>
-      queries.invalidateQueries({ queryKey: [tenantId, resource] });
+      queries.invalidateQueries({
+        queryKey: [tenantId, resource],
+        predicate: ({ state }) => !isLong(state.data),
+      });
+    let wasUp = false;
     const opened = openEvents(
       eventsUrl(tenantId),
       (event) => {
@@ -143,7 +153,8 @@ export function useLiveEvents(tenantId: string | null, isOperator: boolean): Liv
       (isUp) => {
         setUp(isUp);
         // What happened while the socket was away is read once it is back.
-        if (isUp) ["adapters", "keys"].forEach(refresh);
+        if (isUp) (wasUp ? RESOURCES : FIRST).forEach(refresh);
+        wasUp ||= isUp;
       },
     );
     socket.current = opened;

@@ -20,3 +20,11 @@ export async function allRows<T>(
   } while (cursor);
   return rows;
 }
+
+const LONG = 3;
+
+/** Of a list so far: more pages than are read anew whenever something happens. Whoever is so deep reads the past. */
+export function isLong(data: unknown): boolean {
+  const isList = typeof data === "object" && data !== null && "pages" in data;
+  return isList && Array.isArray(data.pages) && data.pages.length > LONG;
+}

@@ -1,28 +1,21 @@
 import { Box, Center, Loader } from "@mantine/core";
-import { RouterProvider } from "react-router";
-import { JoinPage } from "../join/JoinPage";
-import { CompanyReturnPage } from "../session/CompanyReturnPage";
+import { lazy, Suspense } from "react";
 import { useSession } from "../session/queries";
-import { ResetPage } from "../session/ResetPage";
-import { SignInPage } from "../session/SignInPage";
-import { WorkspaceProvider } from "../session/WorkspaceProvider";
+import { useLastSession } from "../session/useLastSession";
 import { ErrorState } from "../shared/ErrorState";
-import { router } from "./router";
 
-/** Whoever was signed in has connected their account; all others are in now. */
-const toSecurity = () => location.replace("/security");
-const toStart = () => location.replace("/");
+const SignInPage = lazy(() => import("../session/SignInPage"));
+const Doorways = lazy(() => import("./Doorways"));
+const SignedIn = lazy(() => import("./SignedIn"));
+
+/** Where links in mails and a company's sign-in lead, for people inside and outside. */
+const DOORWAYS = ["/join", "/reset", "/sign-in/company"];
 
 /** Signed out: the sign-in page, whatever the address; the address stays and is shown after signing in. */
 export function App() {
   const session = useSession();
-  if (session.isPending) {
-    return (
-      <Center component="main" mih="100dvh">
-        <Loader aria-label="Loading" />
-      </Center>
-    );
-  }
+  const last = useLastSession(session.data);
+  if (session.isPending) return <Wait />;
   if (session.isError) {
     return (
       <Box component="main" p="xl" maw="40rem" mx="auto">
@@ -34,19 +27,20 @@ export function App() {
       </Box>
     );
   }
-  if (location.pathname === "/join") {
-    return <JoinPage token={location.hash.slice(1)} session={session.data} />;
-  }
-  if (location.pathname === "/reset") return <ResetPage token={location.hash.slice(1)} />;
-  if (location.pathname === "/sign-in/company") {
-    return (
-      <CompanyReturnPage query={location.search} onDone={session.data ? toSecurity : toStart} />
-    );
-  }
-  if (!session.data) return <SignInPage />;
+  const isDoorway = DOORWAYS.includes(location.pathname);
   return (
-    <WorkspaceProvider session={session.data}>
-      <RouterProvider router={router} />
-    </WorkspaceProvider>
+    <Suspense fallback={<Wait />}>
+      {isDoorway && <Doorways session={session.data} />}
+      {!isDoorway && !last && <SignInPage />}
+      {!isDoorway && last && <SignedIn session={session.data} last={last} />}
+    </Suspense>
+  );
+}
+
+function Wait() {
+  return (
+    <Center component="main" mih="100dvh">
+      <Loader aria-label="Loading" />
+    </Center>
   );
 }

@@ -1,4 +1,4 @@
-import { QueryCache, QueryClient } from "@tanstack/react-query";
+import { QueryClient } from "@tanstack/react-query";
 import { ApiError } from "../api/errors";
 
 const RETRIES = 2;
@@ -9,16 +9,8 @@ export function isWorthRetrying(failures: number, error: Error): boolean {
   return !refused && failures < RETRIES;
 }
 
-/** A session that ended elsewhere sends every page back to the sign-in page. */
 export function createQueries(): QueryClient {
-  const queries: QueryClient = new QueryClient({
-    queryCache: new QueryCache({
-      onError: (error) => {
-        if (error instanceof ApiError && error.status === 401)
-          queries.setQueryData(["session"], null);
-      },
-    }),
+  return new QueryClient({
     defaultOptions: { queries: { retry: isWorthRetrying, staleTime: 5_000 } },
   });
-  return queries;
 }

@@ -31,9 +31,9 @@ it("shows who did what to what, and goes on to older ones", async () => {
   expect(await screen.findByText("revoked a key")).toBeDefined();
   expect(screen.getByText("ada@acme.example")).toBeDefined();
   expect(screen.getByText('name: ci, scopes: ["inference"]')).toBeDefined();
-  await userEvent.click(screen.getByRole("button", { name: "Show older ones" }));
+  await userEvent.click(screen.getByRole("button", { name: "Show more" }));
   expect(await screen.findByText("issued a key")).toBeDefined();
-  expect(screen.queryByRole("button", { name: "Show older ones" })).toBeNull();
+  expect(screen.queryByRole("button", { name: "Show more" })).toBeNull();
 });
 
 it("asks for what the address names, and exports the same", async () => {

@@ -1,37 +1,23 @@
 import { Button, Group, Select, Stack, TextInput } from "@mantine/core";
 import { IconDownload, IconHistory } from "@tabler/icons-react";
-import { useSearchParams } from "react-router";
 import { notifyFailed } from "../shared/confirm";
-import { EmptyState } from "../shared/EmptyState";
-import { ErrorState } from "../shared/ErrorState";
-import { LoadingCards } from "../shared/LoadingCards";
+import { ListStates } from "../shared/ListStates";
+import { LoadMore } from "../shared/LoadMore";
 import { PageHeader } from "../shared/PageHeader";
+import { useUrlState } from "../shared/useUrlState";
 import { AuditTable } from "./AuditTable";
 import { type AuditFilter, useAudit, useAuditExport } from "./queries";
 import { KINDS } from "./words";
 
-/** The filter lives in the page's address, so that it can be shared and reloaded. */
-function useAuditFilter() {
-  const [params, setParams] = useSearchParams();
-  const filter: AuditFilter = {};
-  for (const name of ["action", "target"] as const) {
-    const value = params.get(name);
-    if (value) filter[name] = value;
-  }
-  const change = (name: keyof AuditFilter, value: string) =>
-    setParams(
-      (old) => {
-        if (value) old.set(name, value);
-        else old.delete(name);
-        return old;
-      },
-      { replace: true },
-    );
-  return { filter, change };
-}
+const NAMES = ["action", "target"] as const;
+const NOTHING = {
+  icon: IconHistory,
+  title: "Nothing of that kind yet",
+  text: "Deeds appear here the moment they are done.",
+};
 
 export function Component() {
-  const { filter, change } = useAuditFilter();
+  const [filter, change] = useUrlState(NAMES);
   const exporting = useAuditExport(filter);
   const save = () =>
     exporting.mutate(undefined, {
@@ -57,16 +43,16 @@ export function Component() {
           <Select
             aria-label="Kind of deed"
             data={KINDS}
-            value={filter.action ?? ""}
-            onChange={(action) => change("action", action ?? "")}
+            value={filter.action}
+            onChange={(action) => change({ action: action ?? "" })}
             allowDeselect={false}
             w={170}
           />
           <TextInput
             aria-label="About"
             placeholder="About: key_… or adp_…"
-            value={filter.target ?? ""}
-            onChange={(event) => change("target", event.currentTarget.value.trim())}
+            value={filter.target}
+            onChange={(event) => change({ target: event.currentTarget.value.trim() })}
             w={260}
           />
         </Group>
@@ -77,39 +63,11 @@ export function Component() {
 }
 
 function AuditList({ filter }: { filter: AuditFilter }) {
-  const audit = useAudit(filter);
-  if (audit.isPending) return <LoadingCards height={48} />;
-  if (audit.isError) {
-    return (
-      <ErrorState
-        error={audit.error}
-        what="The log could not be read"
-        onRetry={() => audit.refetch()}
-      />
-    );
-  }
-  const rows = audit.data.pages.flatMap((page) => page.data);
-  if (rows.length === 0) {
-    return (
-      <EmptyState icon={IconHistory} title="Nothing of that kind yet">
-        Deeds appear here the moment they are done.
-      </EmptyState>
-    );
-  }
+  const { list, rows } = useAudit(filter);
   return (
-    <>
-      <AuditTable rows={rows} />
-      {audit.hasNextPage && (
-        <Group justify="center">
-          <Button
-            variant="default"
-            onClick={() => audit.fetchNextPage()}
-            loading={audit.isFetchingNextPage}
-          >
-            Show older ones
-          </Button>
-        </Group>
-      )}
-    </>
+    <ListStates query={list} isEmpty={rows?.length === 0} what="The log" nothing={NOTHING}>
+      <AuditTable rows={rows ?? []} />
+      <LoadMore shown={rows?.length ?? 0} what="deed" list={list} onward />
+    </ListStates>
   );
 }

@@ -1,24 +1,23 @@
-import { useInfiniteQuery, useMutation } from "@tanstack/react-query";
+import { useMutation } from "@tanstack/react-query";
 import { bodyOf } from "../api/client";
 import { useTenant } from "../session/context";
 import { saveFile } from "../shared/saveFile";
+import { useCursorList } from "../shared/useCursorList";
 
-export interface AuditFilter {
-  action?: string;
-  target?: string;
-  actor?: string;
+/** Empty: whatever it is. */
+export type AuditFilter = Record<"action" | "target", string>;
+
+/** What is asked for, without what is not. */
+function queryOf(filter: AuditFilter): Partial<AuditFilter> {
+  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value));
 }
 
 export function useAudit(filter: AuditFilter) {
   const { api, tenantId } = useTenant();
-  return useInfiniteQuery({
+  return useCursorList({
     queryKey: [tenantId, "audit", filter],
-    initialPageParam: null as string | null,
-    queryFn: ({ pageParam }) => {
-      const query = { ...filter, ...(pageParam ? { cursor: pageParam } : {}) };
-      return bodyOf(api.GET("/api/v1/audit", { params: { query } }));
-    },
-    getNextPageParam: (page) => page.next,
+    fetchPage: (page) =>
+      bodyOf(api.GET("/api/v1/audit", { params: { query: { ...queryOf(filter), ...page } } })),
   });
 }
 
@@ -27,7 +26,8 @@ export function useAuditExport(filter: AuditFilter) {
   const { api } = useTenant();
   return useMutation({
     mutationFn: async () => {
-      const call = api.GET("/api/v1/audit/export", { params: { query: filter }, parseAs: "blob" });
+      const params = { query: queryOf(filter) };
+      const call = api.GET("/api/v1/audit/export", { params, parseAs: "blob" });
       saveFile("audit.csv", await bodyOf(call));
     },
   });

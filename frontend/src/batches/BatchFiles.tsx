@@ -3,7 +3,6 @@ import type { FullBatch } from "../api/types";
 import { useTenant } from "../session/context";
 import { CodeTabs } from "../shared/CodeTabs";
 import { CopyText } from "../shared/CopyText";
-import { plural } from "../shared/numbers";
 import { fileExample } from "./batchExample";
 
 /** What went in and came out. Its content belongs to the key, so a program reads it and not this page. */
@@ -33,9 +32,7 @@ export function BatchFiles({ batch }: { batch: FullBatch }) {
 
 function whereWords({ failed, error_file_id, key_name }: FullBatch): string {
   const failures =
-    error_file_id && failed > 0
-      ? `${plural(failed, "line")} failed: each is in the file of failures, with its custom_id and why. `
-      : "";
+    error_file_id && failed > 0 ? "Each line that failed is in the file of failures too. " : "";
   return `${failures}Only the key ${key_name} reads these files.`;
 }
 

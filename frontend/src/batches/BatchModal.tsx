@@ -11,6 +11,7 @@ import { BatchFaults } from "./BatchFaults";
 import { BatchFiles } from "./BatchFiles";
 import { BatchLines } from "./BatchLines";
 import { CancelBatch } from "./CancelBatch";
+import { FailedLines } from "./FailedLines";
 import { useBatch } from "./queries";
 import { StatusBadge } from "./StatusBadge";
 
@@ -53,6 +54,7 @@ function Details({ id }: { id: string }) {
       <Numbers batch={batch.data} />
       <Times batch={batch.data} />
       <BatchFaults batch={batch.data} />
+      <FailedLines batch={batch.data} />
       <BatchFiles batch={batch.data} />
     </Stack>
   );

@@ -114,3 +114,35 @@ it("says in the server's words what could not be read", async () => {
   renderPage(<BatchesPage />, { path: "/batches?batch=batch_1" });
   expect(await screen.findByText("There is no such batch.")).toBeDefined();
 });
+
+it("lists the lines that failed, each with why", async () => {
+  const failure = {
+    status: 400,
+    code: "invalid_value",
+    message: "temperature is 9: at most 2",
+    param: "temperature",
+  };
+  const line = (number: number) => ({
+    number,
+    custom_id: `line-${number}`,
+    state: "failed",
+    attempts: 1,
+    started_at: "2026-03-01T10:00:05Z",
+    ended_at: "2026-03-01T10:00:06Z",
+  });
+  const seen = serve(batch, {
+    "GET /api/v1/batches/batch_1/lines": (url) =>
+      url.searchParams.has("cursor")
+        ? { body: { data: [{ ...line(9), failure: null }], next: null } }
+        : { body: { data: [{ ...line(4), failure }], next: "4" } },
+  });
+  renderPage(<BatchesPage />, { path: "/batches?batch=batch_1" });
+  const lines = await screen.findByRole("region", { name: "Lines that failed" });
+  const name = "4 line-4 temperature is 9: at most 2 temperature 400 invalid_value";
+  expect(await within(lines).findByRole("row", { name })).toBeDefined();
+  await userEvent.click(within(lines).getByRole("button", { name: "Show more" }));
+  const old = await within(lines).findByRole("row", { name: /line-9/ });
+  expect(within(old).getByText("See the file of failures.")).toBeDefined();
+  const asked = seen.find(({ url }) => url.includes("/lines"));
+  expect(new URL(asked?.url ?? "").searchParams.get("state")).toBe("failed");
+});

@@ -44,7 +44,7 @@ export function Component() {
             nothing={NOTHING}
           >
             <BatchTable batches={rows ?? []} onOpen={(batch) => change({ batch })} />
-            <LoadMore shown={rows?.length ?? 0} what="batch" many="batches" list={list} />
+            <LoadMore shown={rows?.length ?? 0} what="batch" many="batches" list={list} onward />
           </ListStates>
         </Stack>
       )}

@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { bodyOf } from "../api/client";
+import type { FullBatch } from "../api/types";
 import { useTenant } from "../session/context";
 import { useCursorList } from "../shared/useCursorList";
 import type { BatchStatus } from "./statuses";
@@ -26,6 +27,20 @@ export function useBatch(id: string) {
     queryKey: [tenantId, "batches", "one", id],
     queryFn: () => bodyOf(api.GET("/api/v1/batches/{batch_id}", at(id))),
     refetchInterval: ({ state }) => (state.data?.ended_at ? false : POLL_MS),
+  });
+}
+
+/** `failed` is part of the key: more of them are read as they come. */
+export function useFailedLines({ id, failed }: FullBatch) {
+  const { api, tenantId } = useTenant();
+  return useCursorList({
+    queryKey: [tenantId, "batch-lines", id, failed],
+    fetchPage: (page) =>
+      bodyOf(
+        api.GET("/api/v1/batches/{batch_id}/lines", {
+          params: { path: { batch_id: id }, query: { state: "failed", ...page } },
+        }),
+      ),
   });
 }
 

@@ -2,8 +2,10 @@ import { Card, Progress, SimpleGrid, Text, Tooltip } from "@mantine/core";
 import type { Balance } from "../api/types";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
-import { chartValue, formatExactMoney, formatMoney } from "../shared/money";
+import { chartValue, formatEstimate, formatExactMoney, formatMoney } from "../shared/money";
+import { formatShare } from "../shared/numbers";
 import { useBalance } from "../usage/queries";
+import { forecastOf } from "./forecast";
 
 export function BalanceCards() {
   const balance = useBalance();
@@ -34,10 +36,16 @@ export function BalanceCards() {
 
 function Spent({ balance }: { balance: Balance }) {
   const { spent_this_period: spent, budget, budget_period: period } = balance;
-  const note = budget ? `of ${formatMoney(budget)}` : "no budget set";
+  const forecast = period === "month" ? forecastOf(spent, new Date()) : null;
+  const note = [
+    budget ? `of ${formatMoney(budget)}` : "no budget set",
+    forecast !== null &&
+      chartValue(spent) > 0 &&
+      `${formatEstimate(forecast)} at the end, at this pace`,
+  ];
   const label = period === "month" ? "Spent this month" : "Spent so far";
   return (
-    <Amount label={label} value={spent} note={note}>
+    <Amount label={label} value={spent} note={note.filter(Boolean).join("; ")}>
       {budget && <BudgetBar spent={spent} budget={budget} />}
     </Amount>
   );
@@ -50,7 +58,7 @@ function BudgetBar({ spent, budget }: { spent: string; budget: string }) {
     <Progress
       value={share}
       color={share >= 80 ? "orange" : "veneer"}
-      aria-label={`${share.toFixed(0)} % of the budget is spent`}
+      aria-label={`${formatShare(share / 100)} of the budget is spent`}
       mt="xs"
     />
   );

@@ -4,7 +4,7 @@ import { type Column, DataTable } from "../shared/DataTable";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
 import { formatMoney } from "../shared/money";
-import { formatCount } from "../shared/numbers";
+import { formatCount, formatRate } from "../shared/numbers";
 import { formatDate } from "../shared/time";
 import { useInvoice } from "./queries";
 
@@ -72,7 +72,10 @@ function Lines({ invoice }: { invoice: FullInvoice }) {
         </Table.Tr>
       ))}
       <Sum label="Subtotal" value={invoice.subtotal} />
-      <Sum label={`${invoice.tax_name || "Tax"} ${invoice.tax_rate} %`} value={invoice.tax} />
+      <Sum
+        label={`${invoice.tax_name || "Tax"} ${formatRate(invoice.tax_rate)}`}
+        value={invoice.tax}
+      />
       <Sum label="Total" value={invoice.total} />
     </DataTable>
   );

@@ -5,7 +5,7 @@ import type { Invoice } from "../api/types";
 import { notifyFailed } from "../shared/confirm";
 import { ACTIONS, type Column, DataTable } from "../shared/DataTable";
 import { formatMoney } from "../shared/money";
-import { formatDate } from "../shared/time";
+import { formatUtcDate } from "../shared/time";
 import { InvoiceModal } from "./InvoiceModal";
 import { PayButton } from "./PayButton";
 import { useInvoicePdf } from "./queries";
@@ -37,14 +37,14 @@ function InvoiceRow({ invoice }: { invoice: Invoice }) {
   return (
     <Table.Tr>
       <Table.Td fw={600}>{invoice.number}</Table.Td>
-      <Table.Td>{`${formatDate(invoice.period_start)} – ${formatDate(invoice.period_end)}`}</Table.Td>
+      <Table.Td>{`${formatUtcDate(invoice.period_start)} – ${formatUtcDate(invoice.period_end)}`}</Table.Td>
       <Table.Td ta="right" className="figures">
         {formatMoney(invoice.total)}
       </Table.Td>
       <Table.Td ta="right" className="figures">
         {formatMoney(invoice.open)}
       </Table.Td>
-      <Table.Td>{formatDate(invoice.due_on)}</Table.Td>
+      <Table.Td>{formatUtcDate(invoice.due_on)}</Table.Td>
       <Table.Td>
         <Badge variant="light" color={COLORS[invoice.state]} tt="none">
           {invoice.state}

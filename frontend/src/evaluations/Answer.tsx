@@ -1,15 +1,20 @@
 import { Alert, Badge, Code, Group, Stack, Text } from "@mantine/core";
+import { lazy, Suspense } from "react";
 import type { EvaluationAnswer } from "../api/types";
 import { formatMoney } from "../shared/money";
 import { formatMilliseconds, plural } from "../shared/numbers";
 
+const DifferingText = lazy(() => import("./DifferingText"));
+
 interface Props {
   side: string;
   answer: EvaluationAnswer | null;
+  /** What the other side answered, where the two differ. */
+  other: string | null;
 }
 
 /** One side's answer to one prompt: its text, whether it passed, and what it took. */
-export function Answer({ side, answer }: Props) {
+export function Answer({ side, answer, other }: Props) {
   return (
     <Stack gap={6} miw={0} role="group" aria-label={`Answer of ${side}`}>
       <Group gap="xs">
@@ -18,7 +23,7 @@ export function Answer({ side, answer }: Props) {
         </Text>
         {answer && <Checks answer={answer} />}
       </Group>
-      {answer ? <Given answer={answer} side={side} /> : <Missing />}
+      {answer ? <Given answer={answer} side={side} other={other} /> : <Missing />}
     </Stack>
   );
 }
@@ -31,7 +36,7 @@ function Missing() {
   );
 }
 
-function Given({ answer, side }: { answer: EvaluationAnswer; side: string }) {
+function Given({ answer, side, other }: Props & { answer: EvaluationAnswer }) {
   if (answer.error) {
     return (
       <Alert color="red" title={answer.error.code} role="group">
@@ -56,7 +61,13 @@ function Given({ answer, side }: { answer: EvaluationAnswer; side: string }) {
         aria-label={`Text of ${side}`}
         style={{ overflow: "auto", whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}
       >
-        {answer.text}
+        {other === null ? (
+          answer.text
+        ) : (
+          <Suspense fallback={answer.text}>
+            <DifferingText text={answer.text} other={other} />
+          </Suspense>
+        )}
       </Code>
       <Text size="xs" c="dimmed" className="figures">
         {facts.filter(Boolean).join(" · ")}

@@ -27,8 +27,16 @@ export function CaseCard({
         </Group>
         <Prompt prompt={prompt} />
         <SimpleGrid cols={{ base: 1, sm: 2 }}>
-          <Answer side={candidateName(evaluation)} answer={candidate} />
-          <Answer side={baselineName(evaluation)} answer={baseline} />
+          <Answer
+            side={candidateName(evaluation)}
+            answer={candidate}
+            other={(differs && baseline?.text) || null}
+          />
+          <Answer
+            side={baselineName(evaluation)}
+            answer={baseline}
+            other={(differs && candidate?.text) || null}
+          />
         </SimpleGrid>
       </Stack>
     </Card>

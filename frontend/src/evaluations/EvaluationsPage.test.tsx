@@ -186,3 +186,12 @@ it("lets a viewer read, and neither start nor cancel", async () => {
   expect(await screen.findByRole("article", { name: "Prompt 1" })).toBeDefined();
   expect(screen.queryByRole("button", { name: /Cancel|Start|Delete/ })).toBeNull();
 });
+
+it("marks what the answers do not have in common", async () => {
+  serve();
+  open("?evaluation=evl_1");
+  const first = await screen.findByRole("article", { name: "Prompt 1" });
+  await waitFor(() => expect(first.querySelectorAll("mark").length).toBe(2));
+  const marked = [...first.querySelectorAll("mark")].map((mark) => mark.textContent);
+  expect(marked).toEqual(["Arr", "Hello"]);
+});

@@ -1,5 +1,6 @@
 import { Card, Progress, Text } from "@mantine/core";
 import { changeWords } from "../shared/change";
+import { formatShare } from "../shared/numbers";
 
 interface Props {
   label: string;
@@ -33,17 +34,17 @@ export function FigureCard({ label, shown, value, before, share }: Props) {
 const NEAR_THE_END = 0.8;
 
 function Budget({ share: { of, spent } }: { share: { of: string; spent: number } }) {
-  const percent = Math.min(100, 100 * spent);
+  const part = Math.min(1, spent);
   return (
     <>
       <Progress
-        value={percent}
+        value={100 * part}
         color={spent >= NEAR_THE_END ? "orange" : "veneer"}
-        aria-label={`${percent.toFixed(0)} % of the budget is spent`}
+        aria-label={`${formatShare(part)} of the budget is spent`}
         my={4}
       />
       <Text size="xs" c="dimmed" className="figures">
-        {`${percent.toFixed(0)} % of the budget of ${of}`}
+        {`${formatShare(part)} of the budget of ${of}`}
       </Text>
     </>
   );

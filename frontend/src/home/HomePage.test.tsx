@@ -49,7 +49,7 @@ it("shows the month beside the one before, what needs a look, and the next step"
   renderPage(<HomePage />);
   const spend = await screen.findByRole("region", { name: "Spend" });
   expect(within(spend).getByText("$1.50")).toBeDefined();
-  expect(await within(spend).findByText("+50 %, before $1.00")).toBeDefined();
+  expect(await within(spend).findByText("+50%, before $1.00")).toBeDefined();
   expect(await screen.findByText("$17.00 of the budget of $20.00 is spent.")).toBeDefined();
   expect(screen.getByRole("link", { name: "Call a model with it" })).toBeDefined();
   expect(screen.queryByRole("link", { name: "Issue an API key" })).toBeNull();
@@ -67,15 +67,15 @@ it("shows how fast answers were, and says so where nothing tells", async () => {
   renderPage(<HomePage />);
   const first = await screen.findByRole("region", { name: "First token, p95" });
   expect(within(first).getByText("640 ms")).toBeDefined();
-  expect(await within(first).findByText("−20 %, before 800 ms")).toBeDefined();
+  expect(await within(first).findByText("-20%, before 800 ms")).toBeDefined();
   const between = screen.getByRole("region", { name: "Between tokens, p50" });
   expect(within(between).getByText("–")).toBeDefined();
 });
 
 it("compares in words", () => {
   expect([changeWords(3, 2), changeWords(1, 2), changeWords(2, 2), changeWords(1, 0)]).toEqual([
-    "+50 %",
-    "−50 %",
+    "+50%",
+    "-50%",
     "as before",
     null,
   ]);

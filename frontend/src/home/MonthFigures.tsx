@@ -1,7 +1,7 @@
 import { SimpleGrid } from "@mantine/core";
 import type { Balance, UsageNumbers } from "../api/types";
 import { chartValue, formatMoney } from "../shared/money";
-import { formatCompact } from "../shared/numbers";
+import { formatCompact, formatShare } from "../shared/numbers";
 import { useBalance } from "../usage/queries";
 import { FigureCard } from "./FigureCard";
 
@@ -12,8 +12,8 @@ interface Figure {
 }
 
 const tokens = (numbers: UsageNumbers) => numbers.prompt_tokens + numbers.completion_tokens;
-const cachedPercent = (numbers: UsageNumbers) =>
-  numbers.prompt_tokens > 0 ? (100 * numbers.cached_tokens) / numbers.prompt_tokens : 0;
+const cachedShare = (numbers: UsageNumbers) =>
+  numbers.prompt_tokens > 0 ? numbers.cached_tokens / numbers.prompt_tokens : 0;
 
 const SPEND: Figure = {
   label: "Spend",
@@ -35,8 +35,8 @@ const FIGURES: Figure[] = [
   },
   {
     label: "Input from the cache",
-    shown: (numbers) => `${cachedPercent(numbers).toFixed(0)} %`,
-    value: cachedPercent,
+    shown: (numbers) => formatShare(cachedShare(numbers)),
+    value: cachedShare,
   },
 ];
 

@@ -41,7 +41,7 @@ export function BatchList() {
             <BatchRow key={batch.id} batch={batch} />
           ))}
         </DataTable>
-        <LoadMore shown={rows?.length ?? 0} what="batch" many="batches" list={list} />
+        <LoadMore shown={rows?.length ?? 0} what="batch" many="batches" list={list} onward />
       </ListStates>
     </Stack>
   );

@@ -2,9 +2,9 @@ import { ActionIcon, Menu } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconBan, IconDots, IconGauge, IconPencil, IconRefresh } from "@tabler/icons-react";
 import type { ApiKey } from "../api/types";
+import { LimitsModal } from "../limits/LimitsModal";
 import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
 import { EditKeyModal } from "./EditKeyModal";
-import { KeyLimitsModal } from "./KeyLimitsModal";
 import { useRevokeKey } from "./queries";
 import { RotateKeyModal } from "./RotateKeyModal";
 
@@ -54,7 +54,12 @@ export function KeyActions({ apiKey }: { apiKey: ApiKey }) {
         </Menu.Dropdown>
       </Menu>
       {editing && <EditKeyModal apiKey={apiKey} opened onClose={edit.close} />}
-      {limiting && <KeyLimitsModal apiKey={apiKey} onClose={limits.close} />}
+      {limiting && (
+        <LimitsModal
+          whose={{ level: "key", id: apiKey.id, label: apiKey.name }}
+          onClose={limits.close}
+        />
+      )}
       <RotateKeyModal apiKey={apiKey} opened={rotating} onClose={rotation.close} />
     </>
   );

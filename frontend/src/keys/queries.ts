@@ -1,7 +1,7 @@
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { bodyOf } from "../api/client";
 import { messageOf } from "../api/errors";
-import type { IssuedKey, KeyLimits, Scope } from "../api/types";
+import type { IssuedKey, Scope } from "../api/types";
 import { useTenant } from "../session/context";
 import { useCursorList } from "../shared/useCursorList";
 
@@ -29,8 +29,6 @@ export interface KeyFilter {
   q?: string;
   state?: "active" | "expired" | "revoked";
 }
-
-export type LimitChanges = Partial<Omit<KeyLimits, "spent" | "held">>;
 
 const POLL_MS = 10_000;
 
@@ -87,22 +85,4 @@ export function useRotateKey() {
   return useChange(({ id, ...body }: { id: string; grace_seconds: number }) =>
     bodyOf(api.POST("/api/v1/keys/{key_id}/rotate", { ...at(id), body })),
   );
-}
-
-export function useKeyLimits(id: string) {
-  const { api, tenantId } = useTenant();
-  return useQuery({
-    queryKey: [tenantId, "key-limits", id],
-    queryFn: () => bodyOf(api.GET("/api/v1/keys/{key_id}/limits", at(id))),
-  });
-}
-
-export function useSetKeyLimits(id: string) {
-  const { api, tenantId } = useTenant();
-  const queries = useQueryClient();
-  return useMutation({
-    mutationFn: (body: LimitChanges) =>
-      bodyOf(api.PUT("/api/v1/keys/{key_id}/limits", { ...at(id), body })),
-    onSuccess: (limits) => queries.setQueryData([tenantId, "key-limits", id], limits),
-  });
 }

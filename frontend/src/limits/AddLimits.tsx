@@ -3,14 +3,11 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconPlus } from "@tabler/icons-react";
 import { useState } from "react";
 import { useAdapters } from "../adapters/queries";
-import type { Level } from "../api/types";
 import { useMembers } from "../members/queries";
-import { NO_LIMITS } from "./form";
 import { LimitsModal } from "./LimitsModal";
 import { type Settled, useAllKeys, type Whose } from "./queries";
 
 interface Props {
-  levels: Level[];
   /** The kinds of levels that whoever looks may limit. */
   kinds: Settled[];
 }
@@ -18,14 +15,13 @@ interface Props {
 const KINDS = { member: "A member", key: "An API key", adapter: "An adapter" };
 
 /** First whose, then how much. */
-export function AddLimits({ levels, kinds }: Props) {
+export function AddLimits({ kinds }: Props) {
   const [opened, { open, close }] = useDisclosure(false);
   const [whose, setWhose] = useState<Whose | null>(null);
   const choose = (chosen: Whose) => {
     close();
     setWhose(chosen);
   };
-  const now = levels.find(({ level, id }) => level === whose?.level && id === whose.id);
   return (
     <>
       <Button leftSection={<IconPlus size={16} aria-hidden />} onClick={open}>
@@ -34,7 +30,7 @@ export function AddLimits({ levels, kinds }: Props) {
       <Modal opened={opened} onClose={close} title="Whose limits?">
         <ChooseWhose kinds={kinds} onChoose={choose} />
       </Modal>
-      {whose && <LimitsModal whose={whose} now={now ?? NO_LIMITS} onClose={() => setWhose(null)} />}
+      {whose && <LimitsModal whose={whose} onClose={() => setWhose(null)} />}
     </>
   );
 }

@@ -2,6 +2,7 @@ import { Badge, Button, Card, Group, Progress, Table, Text } from "@mantine/core
 import { useDisclosure } from "@mantine/hooks";
 import type { Level, LimitUse } from "../api/types";
 import { DataTable } from "../shared/DataTable";
+import { formatShare } from "../shared/numbers";
 import { LimitsModal } from "./LimitsModal";
 import type { Whose } from "./queries";
 import { amountWords, kindWords, LEVELS, resetWords, shares } from "./words";
@@ -33,10 +34,7 @@ export function LevelCard({ level, editable }: Props) {
           </Badge>
         </Group>
         {editable && level.level !== "tenant" && level.id && (
-          <EditButton
-            whose={{ level: level.level, id: level.id, label: level.label }}
-            now={level}
-          />
+          <EditButton whose={{ level: level.level, id: level.id, label: level.label }} />
         )}
       </Group>
       {level.uses.length === 0 ? (
@@ -54,7 +52,7 @@ export function LevelCard({ level, editable }: Props) {
   );
 }
 
-function EditButton({ whose, now }: { whose: Whose; now: Level }) {
+function EditButton({ whose }: { whose: Whose }) {
   const [opened, { open, close }] = useDisclosure(false);
   return (
     <>
@@ -66,7 +64,7 @@ function EditButton({ whose, now }: { whose: Whose; now: Level }) {
       >
         Change
       </Button>
-      {opened && <LimitsModal whose={whose} now={now} onClose={close} />}
+      {opened && <LimitsModal whose={whose} onClose={close} />}
     </>
   );
 }
@@ -87,7 +85,9 @@ function UseRow({ use }: { use: LimitUse }) {
         </Group>
       </Table.Td>
       <Table.Td miw={120}>
-        <Progress.Root aria-label={`${name}: ${(used + reserved).toFixed(0)} % used or reserved`}>
+        <Progress.Root
+          aria-label={`${name}: ${formatShare((used + reserved) / 100)} used or reserved`}
+        >
           <Progress.Section value={used} color={used + reserved >= 80 ? "orange" : "veneer"} />
           <Progress.Section value={reserved} color="gray" striped />
         </Progress.Root>

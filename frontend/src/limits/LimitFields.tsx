@@ -1,5 +1,6 @@
-import { Group, NumberInput, Select } from "@mantine/core";
+import { Group, Select } from "@mantine/core";
 import { AmountInput } from "../shared/AmountInput";
+import { CountInput } from "../shared/CountInput";
 import { COUNTS, type LimitValues } from "./form";
 
 const PERIODS = [
@@ -17,14 +18,7 @@ export function LimitFields({ field }: Props) {
   return (
     <>
       {COUNTS.map(({ name, label }) => (
-        <NumberInput
-          key={name}
-          label={label}
-          min={1}
-          allowDecimal={false}
-          thousandSeparator=","
-          {...field(name)}
-        />
+        <CountInput key={name} label={label} {...field(name)} />
       ))}
       <Group grow align="flex-start">
         <AmountInput

@@ -5,10 +5,20 @@ import type { Level } from "../api/types";
 import { fakeServer } from "../test/fakeServer";
 import { renderPage } from "../test/renderPage";
 import { anAdapter } from "../test/samples";
-import { changesOf, NO_LIMITS, valuesOf } from "./form";
+import { changesOf, valuesOf } from "./form";
 import { Component as LimitsPage } from "./LimitsPage";
 import { resetWords } from "./words";
 
+const NO_LIMITS = {
+  requests_per_minute: null,
+  tokens_per_minute: null,
+  tokens_per_day: null,
+  tokens_per_month: null,
+  concurrency: null,
+  monthly_budget: null,
+  total_budget: null,
+  soft_budget: null,
+};
 const none = { ...NO_LIMITS, spent: "0", held: "0", uses: [] };
 const account: Level = { ...none, level: "tenant", id: "ten_1", label: "Acme" };
 const key: Level = {
@@ -46,7 +56,9 @@ function serve(levels: Level[]) {
   return fakeServer({
     "GET /api/v1/limits": { body: { data: levels } },
     "GET /api/v1/adapters": { body: { data: [anAdapter()], next: null } },
+    "GET /api/v1/keys/key_1/limits": { body: key },
     "PUT /api/v1/keys/key_1/limits": { body: key },
+    "GET /api/v1/adapters/adp_1/limits": { body: none },
     "PUT /api/v1/adapters/adp_1/limits": { body: none },
   });
 }
@@ -60,7 +72,7 @@ it("shows per level what is spent, reserved and left, and what binds first", asy
     expect(within(row).getByText(text)).toBeDefined();
   }
   expect(within(row).getAllByText("$1.25").length).toBe(2);
-  expect(within(row).getByLabelText(/88 % used or reserved/)).toBeDefined();
+  expect(within(row).getByLabelText(/88% used or reserved/)).toBeDefined();
   expect(within(card).getAllByText("binds first").length).toBe(1);
   const own = screen.getByRole("region", { name: "Limits of Acme" });
   expect(within(own).getByText("Nothing is limited here.")).toBeDefined();
@@ -72,7 +84,7 @@ it("changes the limits of a key, and shows why the server refuses", async () => 
   renderPage(<LimitsPage />, { role: "developer" });
   await userEvent.click(await screen.findByRole("button", { name: "Change the limits of ci" }));
   const dialog = await screen.findByRole("dialog");
-  await userEvent.clear(within(dialog).getByLabelText("Budget"));
+  await userEvent.clear(await within(dialog).findByLabelText("Budget"));
   await userEvent.type(within(dialog).getByLabelText("Soft budget"), "2.x");
   await userEvent.click(within(dialog).getByRole("button", { name: "Save" }));
   expect(await within(dialog).findByText(/Use dollars/)).toBeDefined();
@@ -94,7 +106,7 @@ it("sets the first limits of an adapter", async () => {
   await userEvent.click(await screen.findByRole("combobox", { name: "Which one" }));
   await userEvent.click(await screen.findByRole("option", { name: "pirate" }));
   const dialog = await screen.findByRole("dialog", { name: "Limits of pirate" });
-  await userEvent.type(within(dialog).getByLabelText("Tokens per month (UTC)"), "5000");
+  await userEvent.type(await within(dialog).findByLabelText("Tokens per month (UTC)"), "5000");
   await userEvent.click(within(dialog).getByRole("button", { name: "Save" }));
   await waitFor(() => expect(seen.some(({ method }) => method === "PUT")).toBe(true));
   const sent = await seen.find(({ method }) => method === "PUT")?.json();
@@ -119,10 +131,10 @@ it("says when the limits cannot be read, and reads them again", async () => {
 
 it("keeps the one kind of budget there is", () => {
   const total = { ...NO_LIMITS, total_budget: "7" };
-  expect(changesOf(valuesOf(total))).toMatchObject({ total_budget: "7" });
-  expect(changesOf(valuesOf(total))).not.toHaveProperty("monthly_budget");
+  expect(changesOf(valuesOf(total), "key")).toMatchObject({ total_budget: "7" });
+  expect(changesOf(valuesOf(total), "key")).not.toHaveProperty("monthly_budget");
   const monthly = { ...valuesOf(total), period: "month" as const };
-  expect(changesOf(monthly)).not.toHaveProperty("total_budget");
+  expect(changesOf(monthly, "key")).not.toHaveProperty("total_budget");
 });
 
 it.each([
@@ -133,4 +145,15 @@ it.each([
   [86_401, "in 2 days"],
 ])("says when %s seconds are over", (seconds, words) => {
   expect(resetWords(seconds)).toBe(words);
+});
+
+it("says what an account may owe only of an account", () => {
+  const account = { ...NO_LIMITS, postpaid_limit: "50", tenant_weight: "2.00" };
+  expect(changesOf(valuesOf(account), "tenant")).toMatchObject({
+    postpaid_limit: "50",
+    tenant_weight: "2",
+  });
+  const ofKey = changesOf(valuesOf(NO_LIMITS), "key");
+  expect(ofKey).not.toHaveProperty("postpaid_limit");
+  expect(ofKey).not.toHaveProperty("tenant_weight");
 });

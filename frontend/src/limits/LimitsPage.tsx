@@ -15,10 +15,7 @@ export function Component() {
   const kinds = useSettable();
   return (
     <>
-      <PageHeader
-        title="Limits"
-        action={levels.data && kinds.length > 0 && <AddLimits levels={levels.data} kinds={kinds} />}
-      >
+      <PageHeader title="Limits" action={kinds.length > 0 && <AddLimits kinds={kinds} />}>
         What your account, its members, keys and adapters may use, what is used and reserved of it,
         and which limit binds first.
       </PageHeader>

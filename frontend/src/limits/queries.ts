@@ -1,17 +1,18 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import type { Api } from "../api/client";
 import { bodyOf } from "../api/client";
 import { allRows } from "../api/pages";
-import { useTenant } from "../session/context";
+import type { Level } from "../api/types";
+import { useTenant, useWorkspace } from "../session/context";
+import { limitCalls } from "./calls";
 import type { LimitChanges } from "./form";
 
 const REFRESH_MS = 15_000;
 
-/** Whose limits can be set here; those of the account are the operator's. */
-export type Settled = "member" | "key" | "adapter";
+/** Whose limits a tenant's people set; those of the account are the operator's. */
+export type Settled = Exclude<Level["level"], "tenant">;
 
 export interface Whose {
-  level: Settled;
+  level: Level["level"];
   id: string;
   label: string;
 }
@@ -35,24 +36,27 @@ export function useAllKeys() {
   });
 }
 
-export function useSetLimits({ level, id }: Whose) {
-  const { api, tenantId } = useTenant();
-  const queries = useQueryClient();
-  return useMutation({
-    mutationFn: (body: LimitChanges) => send(api, level, id, body),
-    onSuccess: () => queries.invalidateQueries({ queryKey: [tenantId, "limits"] }),
+function useKey() {
+  return [useWorkspace().membership?.tenant.id ?? "operator", "limits"];
+}
+
+/** Read anew for each form: one that began with what was once there would set it again. */
+export function useLimitsOf({ level, id }: Whose) {
+  const { api } = useWorkspace();
+  return useQuery({
+    queryKey: [...useKey(), level, id],
+    queryFn: () => limitCalls(api, { level, id }).read(),
+    gcTime: 0,
+    refetchOnWindowFocus: false,
   });
 }
 
-function send(api: Api, level: Settled, id: string, body: LimitChanges) {
-  if (level === "member") {
-    const params = { path: { member_id: id } };
-    return bodyOf(api.PUT("/api/v1/members/{member_id}/limits", { params, body }));
-  }
-  if (level === "key") {
-    const params = { path: { key_id: id } };
-    return bodyOf(api.PUT("/api/v1/keys/{key_id}/limits", { params, body }));
-  }
-  const params = { path: { adapter_id: id } };
-  return bodyOf(api.PUT("/api/v1/adapters/{adapter_id}/limits", { params, body }));
+export function useSetLimits(whose: Whose) {
+  const { api } = useWorkspace();
+  const queries = useQueryClient();
+  const queryKey = useKey();
+  return useMutation({
+    mutationFn: (body: LimitChanges) => limitCalls(api, whose).write(body),
+    onSuccess: () => queries.invalidateQueries({ queryKey }),
+  });
 }

@@ -2,13 +2,8 @@ import "@mantine/charts/styles.css";
 import { BarChart } from "@mantine/charts";
 import { Card, Text, Title } from "@mantine/core";
 import type { Margin } from "../api/types";
-import { chartValue } from "../shared/money";
+import { chartValue, formatChartValue } from "../shared/money";
 
-const money = new Intl.NumberFormat("en-US", {
-  style: "currency",
-  currency: "USD",
-  maximumSignificantDigits: 3,
-});
 const MOST = 48;
 const SERIES = [
   { name: "Margin", color: "veneer.6" },
@@ -38,7 +33,7 @@ export default function MarginChart({ rows }: { rows: Margin["data"] }) {
         dataKey="label"
         type="stacked"
         series={SERIES}
-        valueFormatter={(value) => money.format(value)}
+        valueFormatter={formatChartValue}
         withLegend
         legendProps={{ verticalAlign: "bottom" }}
         gridAxis="x"

@@ -86,7 +86,7 @@ function Deeds({ filter, nameOf }: { filter: Filter; nameOf: (id: string | null)
   return (
     <ListStates query={list} isEmpty={rows?.length === 0} what="The log" nothing={NOTHING}>
       <AuditTable rows={rows ?? []} tenantName={nameOf} />
-      <LoadMore shown={rows?.length ?? 0} what="deed" list={list} />
+      <LoadMore shown={rows?.length ?? 0} what="deed" list={list} onward />
     </ListStates>
   );
 }

@@ -3,8 +3,8 @@ import { messageOf } from "../api/errors";
 import type { PricePreview as Preview } from "../api/types";
 import { DataTable } from "../shared/DataTable";
 import { formatMoney } from "../shared/money";
-import { plural } from "../shared/numbers";
-import { formatDate } from "../shared/time";
+import { formatChange, plural } from "../shared/numbers";
+import { formatUtcDate } from "../shared/time";
 import { type NewPrice, usePricePreview } from "./queries";
 
 const SHOWN = 5;
@@ -40,7 +40,7 @@ export function PricePreview({ price }: { price: NewPrice }) {
 
 function Effect({ preview }: { preview: Preview }) {
   const { total } = preview;
-  const months = `${formatDate(preview.from)} to ${formatDate(preview.to)}`;
+  const months = `${formatUtcDate(preview.from)} to ${formatUtcDate(preview.to)}`;
   if (total.requests === 0) {
     return (
       <Text size="sm" c="dimmed">
@@ -77,7 +77,7 @@ type Money = Preview["total"];
 
 function changeOf({ change, change_percent: percent }: Money): string {
   const sign = change.startsWith("-") ? "" : "+";
-  return `${sign}${formatMoney(change)}${percent === null ? "" : ` (${sign}${percent} %)`}`;
+  return `${sign}${formatMoney(change)}${percent === null ? "" : ` (${formatChange(Number(percent) / 100)})`}`;
 }
 
 function EffectRow({ name, row }: { name: string; row: Money }) {

@@ -1,5 +1,6 @@
 import type { Alert } from "../api/types";
 import { formatMoney } from "../shared/money";
+import { formatShare } from "../shared/numbers";
 
 const NAMES: Record<Alert["kind"], string> = {
   "budget.threshold": "Budget",
@@ -31,7 +32,7 @@ function money(value: unknown): string {
 export function alertWords(kind: string, data: Record<string, unknown>): string {
   switch (kind) {
     case "budget.threshold":
-      return `${data.name} has used ${data.percent} % of its budget: ${money(data.spent)} of ${money(data.budget)}.`;
+      return `${data.name} has used ${formatShare(Number(data.percent) / 100)} of its budget: ${money(data.spent)} of ${money(data.budget)}.`;
     case "adapter.ready":
       return `${data.name} passed its checks and may be called.`;
     case "adapter.rejected":

@@ -79,7 +79,7 @@ it("tells the tenants' alerts in sentences, and asks for the kind in the address
   });
   renderPage(<AlertsPage />, { path: "/alerts?of=tenants&kind=budget.threshold" });
   expect(
-    await screen.findByText("Acme has used 80 % of its budget: $8.10 of $10.00."),
+    await screen.findByText("Acme has used 80% of its budget: $8.10 of $10.00."),
   ).toBeDefined();
   expect(new URL(seen[0]?.url ?? "").search).toBe("?kind=budget.threshold");
 });
@@ -128,7 +128,7 @@ it("shows what a price would have made of last month before it is set", async ()
   expect(seen).toHaveLength(0);
   await userEvent.type(screen.getByLabelText("Output"), "2");
   const effect = await screen.findByRole("region", { name: "Effect on last month" });
-  expect(within(effect).getAllByText("+$0.27 (+22.0 %)")).toHaveLength(2);
+  expect(within(effect).getAllByText("+$0.27 (+22%)")).toHaveLength(2);
   expect(await seen.at(-1)?.json()).toEqual({
     base_model: "SmolLM2-135M-Instruct",
     input: "1",

@@ -6,13 +6,11 @@ import { useWorkspace } from "../session/context";
 
 type Shapes = components["schemas"];
 export type NewTenant = Shapes["CreateTenantRequest"];
-export type LimitChanges = Shapes["TenantLimitsInputRequest"];
 export type NewPrice = Shapes["SetPriceRequest"];
 export type NewGrant = Shapes["GiveGrantRequest"];
 
 const TENANTS = ["operator", "tenants"];
 const PRICES = ["operator", "prices"];
-const LIMITS = ["operator", "limits"];
 
 function useRefreshing<Input, Output>(key: string[], send: (input: Input) => Promise<Output>) {
   const queries = useQueryClient();
@@ -38,34 +36,9 @@ export function useCreateTenant() {
   );
 }
 
-export function useLimits(tenantId: string) {
-  const { api } = useWorkspace();
-  return useQuery({
-    queryKey: [...LIMITS, tenantId],
-    queryFn: () =>
-      bodyOf(
-        api.GET("/api/v1/operator/tenants/{tenant_id}/limits", {
-          params: { path: { tenant_id: tenantId } },
-        }),
-      ),
-  });
-}
-
-export function useSetLimits(tenantId: string) {
-  const { api } = useWorkspace();
-  return useRefreshing([...LIMITS, tenantId], (body: LimitChanges) =>
-    bodyOf(
-      api.PUT("/api/v1/operator/tenants/{tenant_id}/limits", {
-        params: { path: { tenant_id: tenantId } },
-        body,
-      }),
-    ),
-  );
-}
-
 export function useGiveGrant(tenantId: string) {
   const { api } = useWorkspace();
-  return useRefreshing([...LIMITS, tenantId], (body: NewGrant) =>
+  return useRefreshing(["operator", "limits"], (body: NewGrant) =>
     bodyOf(
       api.POST("/api/v1/operator/tenants/{tenant_id}/grants", {
         params: { path: { tenant_id: tenantId } },

@@ -1,6 +1,6 @@
 import { Flex, Text } from "@mantine/core";
 import { formatExactMoney } from "../shared/money";
-import { formatCount, formatMilliseconds } from "../shared/numbers";
+import { formatCount, formatMilliseconds, formatTenths } from "../shared/numbers";
 import { type Answer, timeToFirst, tokensPerSecond } from "./answer";
 
 /** What the answer took, under the answer. */
@@ -45,7 +45,7 @@ function figuresOf(answer: Answer): [string, string][] {
     ["cached", usage && formatCount(usage.prompt_tokens_details?.cached_tokens ?? 0)],
     ["out", usage && formatCount(usage.completion_tokens)],
     ["first token", first === null ? null : formatMilliseconds(first)],
-    ["tokens/s", speed === null ? null : speed.toFixed(1)],
+    ["tokens/s", speed === null ? null : formatTenths(speed)],
     ["cost", usage?.cost === undefined ? null : formatExactMoney(usage.cost)],
   ];
   return figures.filter((figure): figure is [string, string] => figure[1] !== null);

@@ -58,7 +58,7 @@ it("shows how likely each token was, and the request as code", async () => {
   await userEvent.type(await screen.findByLabelText("Message"), "{Enter}");
   const token = await screen.findByText("Ahoy");
   expect(token.getAttribute("data-heat")).toBe("3");
-  expect(token.getAttribute("title")).toBe('2.0 %\n"Hi" 90.5 %');
+  expect(token.getAttribute("title")).toBe('2%\n"Hi" 90.5%');
   expect(sent[0]?.body).toMatchObject({ logprobs: true, messages: [{ content: "hello" }] });
   await userEvent.click(screen.getByRole("button", { name: "Show as code" }));
   const dialog = await screen.findByRole("dialog");

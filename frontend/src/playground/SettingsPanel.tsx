@@ -10,6 +10,7 @@ import {
   Text,
   Textarea,
 } from "@mantine/core";
+import { formatTenths } from "../shared/numbers";
 import { FormField } from "./FormField";
 import type { Mode, Settings } from "./settings";
 
@@ -71,7 +72,7 @@ function Temperature({ settings, onChange }: PartProps) {
   return (
     <div>
       <Text size="sm" fw={500} id="temperature-label">
-        {`Temperature: ${settings.temperature.toFixed(1)}`}
+        {`Temperature: ${formatTenths(settings.temperature)}`}
       </Text>
       <Slider
         min={0}

@@ -1,4 +1,5 @@
 import { Group, Text } from "@mantine/core";
+import { formatExactShare, formatShare } from "../shared/numbers";
 import type { TokenChance } from "./chat";
 import classes from "./Playground.module.css";
 
@@ -12,8 +13,7 @@ export function heatOf(chance: number | null): number {
 }
 
 function percent(chance: number): string {
-  const value = 100 * chance;
-  return value > 0 && value < 0.1 ? "<0.1 %" : `${value.toFixed(1)} %`;
+  return chance > 0 && chance < 0.001 ? `<${formatExactShare(0.001)}` : formatExactShare(chance);
 }
 
 function titleOf({ token, chance, likeliest }: TokenChance): string {
@@ -46,12 +46,18 @@ export function TokenHeat({ chances }: { chances: TokenChance[] }) {
   );
 }
 
-const SCALE = ["over 33 %", "11 to 33 %", "4 to 11 %", "1 to 4 %", "under 1 %"];
-
 function Legend() {
+  const [third, ninth, next, last] = [1, 2, 3, 4].map((level) => formatShare(3 ** -level));
+  const scale = [
+    `over ${third}`,
+    `${ninth} to ${third}`,
+    `${next} to ${ninth}`,
+    `${last} to ${next}`,
+    `under ${last}`,
+  ];
   return (
     <Group gap={6} aria-label="Probability of a token" role="group">
-      {SCALE.map((text, level) => (
+      {scale.map((text, level) => (
         <Text key={text} span size="xs" px={4} className={classes.token} data-heat={level}>
           {text}
         </Text>

@@ -1,7 +1,7 @@
 import { Doorway } from "./Doorway";
 import { SignInForm } from "./SignInForm";
 
-export function SignInPage() {
+export default function SignInPage() {
   return (
     <Doorway
       name="Sign in"

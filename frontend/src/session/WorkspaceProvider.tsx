@@ -4,6 +4,7 @@ import { createApi } from "../api/client";
 import { useLiveEvents } from "../api/live";
 import type { Membership, Session } from "../api/types";
 import { WorkspaceContext } from "./context";
+import type { SessionGate } from "./gate";
 
 /** While an operator acts for a tenant every page is about that one. */
 function membershipIn({ on_behalf, memberships }: Session, chosen: string): Membership | null {
@@ -11,14 +12,15 @@ function membershipIn({ on_behalf, memberships }: Session, chosen: string): Memb
   return memberships.find((m) => m.tenant.id === chosen) ?? memberships[0] ?? null;
 }
 
-/** Chooses the tenant (the one last chosen in this browser, else the first) and gives its client to the pages. */
-export function WorkspaceProvider({
-  session,
-  children,
-}: {
+interface Props {
   session: Session;
+  /** Where requests wait when the session has ended. */
+  gate?: SessionGate;
   children: ReactNode;
-}) {
+}
+
+/** Chooses the tenant (the one last chosen in this browser, else the first) and gives its client to the pages. */
+export function WorkspaceProvider({ session, gate, children }: Props) {
   const [chosen, setChosen] = useLocalStorage({
     key: "veneer-tenant",
     defaultValue: "",
@@ -27,7 +29,7 @@ export function WorkspaceProvider({
   const membership = membershipIn(session, chosen);
   const tenantId = membership?.tenant.id ?? null;
   const { up: live, watchFleet } = useLiveEvents(tenantId, session.user.is_operator);
-  const api = useMemo(() => createApi(tenantId), [tenantId]);
+  const api = useMemo(() => createApi(tenantId, gate), [tenantId, gate]);
   const workspace = useMemo(
     () => ({ session, membership, api, live, watchFleet, selectTenant: setChosen }),
     [session, membership, api, live, watchFleet, setChosen],

@@ -5,7 +5,7 @@ import { ApiError } from "../api/errors";
 import type { Session } from "../api/types";
 import { askPasskey } from "./passkey";
 
-const SESSION_KEY = ["session"];
+export const SESSION_KEY = ["session"];
 
 /** The signed-in session; null when signed out. */
 export function useSession() {
@@ -33,19 +33,13 @@ export function useSignIn() {
   });
 }
 
-/** Whoever signs in next starts at their own first page, with nothing of this session left in the cache. */
+/** Whoever signs in next starts at their own first page, with nothing of this session left. */
 export function useSignOut() {
-  const queries = useQueryClient();
-  const navigate = useNavigate();
   return useMutation({
     mutationFn: async () => {
       await createApi(null).DELETE("/api/v1/session");
     },
-    onSuccess: () => {
-      navigate("/");
-      queries.setQueryData(SESSION_KEY, null);
-      queries.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== SESSION_KEY[0] });
-    },
+    onSuccess: () => location.assign("/"),
   });
 }
 

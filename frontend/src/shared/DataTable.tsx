@@ -1,5 +1,6 @@
 import { Card, Table, VisuallyHidden } from "@mantine/core";
 import type { ReactNode } from "react";
+import { TableRows } from "./TableRows";
 
 export interface Column {
   label: string;
@@ -45,7 +46,7 @@ export function DataTable({ columns, minWidth, children, foot, bare, dense, flus
             ))}
           </Table.Tr>
         </Table.Thead>
-        <Table.Tbody>{children}</Table.Tbody>
+        <TableRows>{children}</TableRows>
         {foot && <Table.Tfoot>{foot}</Table.Tfoot>}
       </Table>
     </Table.ScrollContainer>

@@ -6,15 +6,16 @@ import { LoadingCards } from "./LoadingCards";
 
 interface Props {
   query: { isPending: boolean; isError: boolean; error: unknown; refetch: () => unknown };
-  isEmpty: boolean;
+  isEmpty?: boolean;
   /** "The alerts". */
   what: string;
-  nothing: { icon: Icon; title: string; text: string };
+  /** What to say of an empty list; without it there is nothing to say. */
+  nothing?: { icon: Icon; title: string; text: string };
   children: ReactNode;
 }
 
 /** What a list shows while it loads, when it failed, and when nothing is in it. */
-export function ListStates({ query, isEmpty, what, nothing, children }: Props) {
+export function ListStates({ query, isEmpty = false, what, nothing, children }: Props) {
   if (query.isPending) return <LoadingCards height={48} />;
   if (query.isError) {
     return (
@@ -25,7 +26,7 @@ export function ListStates({ query, isEmpty, what, nothing, children }: Props) {
       />
     );
   }
-  if (isEmpty) {
+  if (isEmpty && nothing) {
     return (
       <EmptyState icon={nothing.icon} title={nothing.title}>
         {nothing.text}

@@ -1,3 +1,5 @@
+import { numberFormat } from "./locale";
+
 /** Exact decimals in strings, as the server sends them. `Intl` formats such strings without a float in between. */
 type Decimal = Intl.StringNumericLiteral;
 
@@ -6,18 +8,21 @@ const DECIMAL = /^-?\d+(\.\d+)?$/;
 const LEDGER_DIGITS = 12;
 const SHOWN_DIGITS = 3;
 
-function dollars(minimumFractionDigits: number, maximumFractionDigits: number): Intl.NumberFormat {
-  return new Intl.NumberFormat("en-US", {
-    style: "currency",
-    currency: "USD",
-    minimumFractionDigits,
-    maximumFractionDigits,
-  });
+function dollars(options: Intl.NumberFormatOptions) {
+  return numberFormat({ style: "currency", currency: "USD", ...options });
 }
 
-const cents = dollars(2, 2);
-const exact = dollars(2, LEDGER_DIGITS);
-const decimals = Array.from({ length: LEDGER_DIGITS + 1 }, (_, digits) => dollars(digits, digits));
+function dollarsOf(minimumFractionDigits: number, maximumFractionDigits: number) {
+  return dollars({ minimumFractionDigits, maximumFractionDigits });
+}
+
+const cents = dollarsOf(2, 2);
+const exact = dollarsOf(2, LEDGER_DIGITS);
+const decimals = Array.from({ length: LEDGER_DIGITS + 1 }, (_, digits) =>
+  dollarsOf(digits, digits),
+);
+const estimate = dollars({ maximumSignificantDigits: 2 });
+const rounded = dollars({ maximumSignificantDigits: 3 });
 
 function decimal(value: string): Decimal {
   if (!DECIMAL.test(value)) throw new Error(`not a decimal: ${value}`);
@@ -35,12 +40,12 @@ function decimalsOf(value: string): number | null {
 export function formatMoney(value: string): string {
   const digits = decimalsOf(value);
   const format = digits === null ? cents : (decimals[digits] ?? exact);
-  return format.format(decimal(value));
+  return format().format(decimal(value));
 }
 
 /** Every digit the ledger holds. */
 export function formatExactMoney(value: string): string {
-  return exact.format(decimal(value));
+  return exact().format(decimal(value));
 }
 
 /** A plain number for places where only a position matters, such as a chart's axis. */
@@ -48,13 +53,12 @@ export function chartValue(value: string): number {
   return Number(decimal(value));
 }
 
-const estimate = new Intl.NumberFormat("en-US", {
-  style: "currency",
-  currency: "USD",
-  maximumSignificantDigits: 2,
-});
+/** "$0.00123": what a position on a chart stands for. */
+export function formatChartValue(value: number): string {
+  return rounded().format(value);
+}
 
 /** "about $0.0012": of a reckoning that is in no book. */
-export function formatEstimate(dollars: number): string {
-  return `about ${estimate.format(dollars)}`;
+export function formatEstimate(value: number): string {
+  return `about ${estimate().format(value)}`;
 }

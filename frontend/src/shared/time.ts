@@ -1,5 +1,16 @@
-const dateTime = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
-const date = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium" });
+import { dateFormat } from "./locale";
+
+const dateTime = dateFormat({
+  year: "numeric",
+  month: "short",
+  day: "numeric",
+  hour: "numeric",
+  minute: "2-digit",
+  timeZoneName: "short",
+});
+const date = dateFormat({ dateStyle: "medium" });
+const utcDate = dateFormat({ dateStyle: "medium", timeZone: "UTC" });
+const clock = dateFormat({ timeStyle: "medium" });
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
 const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
@@ -8,12 +19,18 @@ const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
   ["minute", 60],
 ];
 
+/** "8 Mar 2026, 14:25 UTC": in the viewer's zone, which it names. */
 export function formatDateTime(iso: string): string {
-  return dateTime.format(new Date(iso));
+  return dateTime().format(new Date(iso));
 }
 
 export function formatDate(iso: string): string {
-  return date.format(new Date(iso));
+  return date().format(new Date(iso));
+}
+
+/** Of a day as such, and of a billing period, which begins and ends by UTC. */
+export function formatUtcDate(iso: string): string {
+  return utcDate().format(new Date(iso));
 }
 
 /** "3 minutes ago", "in 2 days"; the date itself beyond a month. */
@@ -26,9 +43,7 @@ export function formatAgo(iso: string, now = Date.now()): string {
   return "just now";
 }
 
-const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
-
 /** "14:03:09", of milliseconds since the epoch. */
 export function formatClock(at: number): string {
-  return clock.format(at);
+  return clock().format(at);
 }

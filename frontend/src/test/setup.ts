@@ -17,6 +17,7 @@ if (typeof document !== "undefined") {
 }
 
 vi.stubGlobal("ResizeObserver", NoObserver);
+vi.stubGlobal("IntersectionObserver", NoObserver);
 vi.stubGlobal("matchMedia", (query: string) => ({
   matches: false,
   media: query,

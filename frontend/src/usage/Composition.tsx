@@ -3,6 +3,7 @@ import type { AmountParts } from "../api/types";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
 import { chartValue, formatExactMoney, formatMoney } from "../shared/money";
+import { formatShare } from "../shared/numbers";
 import { type Only, useComposition } from "./queries";
 import type { Range } from "./range";
 
@@ -67,8 +68,7 @@ function PartsBar({ parts }: { parts: AmountParts }) {
 /** The parts with every digit: they add up to the spend. */
 export function PartsList({ parts }: { parts: AmountParts }) {
   const whole = chartValue(parts.amount);
-  const share = (value: string) =>
-    whole > 0 ? `${((100 * chartValue(value)) / whole).toFixed(0)} %` : "";
+  const share = (value: string) => (whole > 0 ? formatShare(chartValue(value) / whole) : "");
   return (
     <DataList size="sm" gap={4} labelWidth="160px">
       {PARTS.map(({ name, label, color }) => (

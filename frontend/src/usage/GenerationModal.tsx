@@ -4,7 +4,7 @@ import { CopyText } from "../shared/CopyText";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
 import { formatExactMoney } from "../shared/money";
-import { formatCount, formatSeconds } from "../shared/numbers";
+import { formatCount, formatMilliseconds, formatSeconds } from "../shared/numbers";
 import { PartsList } from "./Composition";
 import { useGeneration } from "./queries";
 import { formatInZone } from "./zone";
@@ -62,8 +62,8 @@ function factsOf(found: FullGeneration, tz: string): [string, string][] {
     ["Started", formatInZone(found.started_at, tz)],
     ["Ended", `${formatInZone(found.finished_at, tz)}, ${tz}`],
     ["Outcome", `${found.outcome} (${found.finish_reason})`],
-    ["Took", `${found.seconds.toFixed(3)} s`],
-    ["First token", first === null ? null : `after ${first.toFixed(0)} ms`],
+    ["Took", formatMilliseconds(1000 * found.seconds)],
+    ["First token", first === null ? null : `after ${formatMilliseconds(first)}`],
     ["Device time", formatSeconds(found.device_seconds)],
     [
       "Tokens",

@@ -5,7 +5,7 @@ import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
 import { LoadMore } from "../shared/LoadMore";
 import { formatExactMoney } from "../shared/money";
-import { formatCount } from "../shared/numbers";
+import { formatCount, formatHundredths } from "../shared/numbers";
 import { GenerationModal } from "./GenerationModal";
 import { useGenerations } from "./queries";
 import type { UsageView } from "./useUsageView";
@@ -88,7 +88,7 @@ function List({ view }: { view: UsageView }) {
           />
         ))}
       </DataTable>
-      <LoadMore shown={rows.length} what="generation" list={list} />
+      <LoadMore shown={rows.length} what="generation" list={list} onward />
     </>
   );
 }
@@ -112,7 +112,7 @@ function Row({ row, tz, onOpen }: { row: Generation; tz: string; onOpen: () => v
       <Table.Td ta="right">{formatCount(row.prompt_tokens)}</Table.Td>
       <Table.Td ta="right">{formatCount(row.cached_tokens)}</Table.Td>
       <Table.Td ta="right">{formatCount(row.completion_tokens)}</Table.Td>
-      <Table.Td ta="right">{row.seconds.toFixed(2)}</Table.Td>
+      <Table.Td ta="right">{formatHundredths(row.seconds)}</Table.Td>
       <Table.Td ta="right">{formatExactMoney(row.amount)}</Table.Td>
       <Table.Td>
         <Badge variant="light" color={COLORS[row.outcome]} tt="none">

@@ -4,15 +4,11 @@ import { Card, Group, Text, Title } from "@mantine/core";
 import type { UsagePoint } from "../api/types";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
+import { formatChartValue } from "../shared/money";
 import { type Grouping, type Only, useTimeseries, useUsage } from "./queries";
 import { type Range, stepLabel } from "./range";
 import { chartRows, seriesOf, unitCostRows } from "./series";
 
-const money = new Intl.NumberFormat("en-US", {
-  style: "currency",
-  currency: "USD",
-  maximumSignificantDigits: 3,
-});
 const SYNC = "usage";
 
 interface Props {
@@ -51,7 +47,7 @@ function axes(range: Range) {
     dataKey: "at",
     gridAxis: "x" as const,
     tickLine: "none" as const,
-    valueFormatter: (value: number) => money.format(value),
+    valueFormatter: formatChartValue,
     xAxisProps: {
       tickFormatter: (at: string) => stepLabel(at, range.step),
       interval: "equidistantPreserveStart" as const,

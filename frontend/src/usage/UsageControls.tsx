@@ -1,7 +1,9 @@
+import "@mantine/dates/styles.css";
 import { Group, SegmentedControl, Select, Switch } from "@mantine/core";
 import { DatePickerInput } from "@mantine/dates";
 import { useTenant } from "../session/context";
 import { roleCan } from "../session/permissions";
+import { formatUtcDate } from "../shared/time";
 import { PRESETS } from "./range";
 import { GROUPINGS, STEPS, type UsageView } from "./useUsageView";
 import { viewerZone } from "./zone";
@@ -57,6 +59,12 @@ function Days({ view }: { view: UsageView }) {
       onChange={([first, last]) => {
         if (first && last) view.change({ first, last, step: "" });
       }}
+      valueFormatter={({ date }) =>
+        [date]
+          .flat()
+          .flatMap((day) => (day ? [formatUtcDate(String(day))] : []))
+          .join(" – ")
+      }
       maxDate={new Date()}
       miw={220}
     />

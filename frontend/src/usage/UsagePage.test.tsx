@@ -113,7 +113,7 @@ it("stands the time before beside each number", async () => {
     path: "/usage?range=custom&first=2026-03-03&last=2026-03-04&compare=1&tz=UTC",
   });
   const spend = await screen.findByRole("region", { name: "Spend" });
-  expect(await within(spend).findByText("+50 %, before $1.00")).toBeDefined();
+  expect(await within(spend).findByText("+50%, before $1.00")).toBeDefined();
   const table = screen.getByRole("region", { name: "Usage table" });
   expect(within(table).getAllByText("$1.00", { exact: false })).toHaveLength(2);
 });

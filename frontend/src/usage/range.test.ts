@@ -1,5 +1,5 @@
 // @vitest-environment node
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { UsageGroup } from "../api/types";
 import { someNumbers } from "../test/samples";
 import { customRange, presetRange, previousRange, type Range, stepLabel, stepsOf } from "./range";
@@ -133,11 +133,12 @@ describe("charts", () => {
       "2026-02",
       "2026-03",
     ]);
+    vi.stubGlobal("navigator", { language: "en-GB" });
     expect([
       stepLabel("2026-03", "month"),
       stepLabel("2026-03-08", "day"),
       stepLabel("2026-03-08T14", "hour"),
-    ]).toEqual(["Mar 2026", "8 Mar", "8 Mar 14:00"]);
+    ]).toEqual(["Mar 2026", "8 Mar", "8 Mar, 14:00"]);
   });
 
   it("break the unit cost where there were no tokens", () => {

@@ -1,5 +1,6 @@
 import dayjs from "dayjs";
 import utc from "dayjs/plugin/utc";
+import { dateFormat } from "../shared/locale";
 import { wallClock } from "./zone";
 
 dayjs.extend(utc);
@@ -106,8 +107,18 @@ export function stepKey(at: string, step: Step): string {
   return at.slice(0, KEY_LENGTH[step]);
 }
 
-const LABELS: Record<Step, string> = { month: "MMM YYYY", day: "D MMM", hour: "D MMM HH:mm" };
+const LABELS: Record<Step, ReturnType<typeof dateFormat>> = {
+  month: dateFormat({ timeZone: "UTC", year: "numeric", month: "short" }),
+  day: dateFormat({ timeZone: "UTC", month: "short", day: "numeric" }),
+  hour: dateFormat({
+    timeZone: "UTC",
+    month: "short",
+    day: "numeric",
+    hour: "numeric",
+    minute: "2-digit",
+  }),
+};
 
 export function stepLabel(key: string, step: Step): string {
-  return wall(step === "hour" ? `${key}:00` : key).format(LABELS[step]);
+  return LABELS[step]().format(wall(step === "hour" ? `${key}:00` : key).toDate());
 }

@@ -1,3 +1,5 @@
+import { viewerLocale } from "../shared/locale";
+
 /** Where the viewer is, as an IANA name. */
 export function viewerZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
@@ -5,7 +7,7 @@ export function viewerZone(): string {
 
 export function isZone(name: string): boolean {
   try {
-    new Intl.DateTimeFormat("en-GB", { timeZone: name });
+    new Intl.DateTimeFormat(undefined, { timeZone: name });
     return true;
   } catch {
     return false;
@@ -24,7 +26,7 @@ export function wallClock(at: Date, zone: string): string {
 
 /** "8 Mar 2026, 14:25:10" on the clocks there. */
 export function formatInZone(iso: string, zone: string): string {
-  return new Intl.DateTimeFormat("en-GB", {
+  return new Intl.DateTimeFormat(viewerLocale(), {
     timeZone: zone,
     dateStyle: "medium",
     timeStyle: "medium",

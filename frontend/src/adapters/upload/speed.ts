@@ -1,3 +1,5 @@
+import { formatTenths } from "../../shared/numbers";
+
 export interface Sample {
   /** Milliseconds of one clock. */
   at: number;
@@ -24,5 +26,5 @@ export function remainingWords(left: number, speed: number): string {
   const seconds = left / speed;
   if (seconds < 60) return `${Math.max(1, Math.round(seconds))} s`;
   const minutes = seconds / 60;
-  return minutes < 60 ? `${Math.round(minutes)} min` : `${(minutes / 60).toFixed(1)} h`;
+  return minutes < 60 ? `${Math.round(minutes)} min` : `${formatTenths(minutes / 60)} h`;
 }

@@ -28,6 +28,11 @@ export function isTransient(error: unknown): boolean {
   return error instanceof TypeError;
 }
 
+/** What is sent may be gone on from: also after signing in again. */
+export function canGoOn(error: unknown): boolean {
+  return isTransient(error) || (error instanceof ApiError && error.status === 401);
+}
+
 const sleep = (milliseconds: number) =>
   new Promise<void>((resolve) => setTimeout(resolve, milliseconds));
 

@@ -1,0 +1,25 @@
+// Of the parts of Mantine that pages use beside those of styles.ts, in the order of its own sheet.
+import "@mantine/core/styles/FloatingIndicator.css";
+import "@mantine/core/styles/Accordion.css";
+import "@mantine/core/styles/Combobox.css";
+import "@mantine/core/styles/InlineInput.css";
+import "@mantine/core/styles/CheckboxCard.css";
+import "@mantine/core/styles/CheckboxIndicator.css";
+import "@mantine/core/styles/Checkbox.css";
+import "@mantine/core/styles/Code.css";
+import "@mantine/core/styles/ColorSwatch.css";
+import "@mantine/core/styles/DataList.css";
+import "@mantine/core/styles/Grid.css";
+import "@mantine/core/styles/Image.css";
+import "@mantine/core/styles/LoadingOverlay.css";
+import "@mantine/core/styles/Pill.css";
+import "@mantine/core/styles/PillsInput.css";
+import "@mantine/core/styles/NumberInput.css";
+import "@mantine/core/styles/RadioCard.css";
+import "@mantine/core/styles/RadioIndicator.css";
+import "@mantine/core/styles/Radio.css";
+import "@mantine/core/styles/SegmentedControl.css";
+import "@mantine/core/styles/Slider.css";
+import "@mantine/core/styles/Switch.css";
+import "@mantine/core/styles/Table.css";
+import "@mantine/core/styles/Tabs.css";
