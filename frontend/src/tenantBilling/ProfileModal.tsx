@@ -1,0 +1,71 @@
+import { NumberInput, SimpleGrid, Textarea, TextInput } from "@mantine/core";
+import { useForm } from "@mantine/form";
+import type { Tenant } from "../api/types";
+import { notifyDone } from "../shared/confirm";
+import { FormModal } from "../shared/FormModal";
+import { type Profile, useChangeProfile } from "./queries";
+
+const RATE = /^(100|\d{1,2})(\.\d{1,3})?$/;
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+
+interface Props {
+  tenant: Tenant;
+  profile: Profile;
+  onClose: () => void;
+}
+
+/** Invoices that were issued stay as they are. */
+export function ProfileModal({ tenant, profile, onClose }: Props) {
+  const change = useChangeProfile(tenant.id);
+  const form = useForm<Profile>({
+    initialValues: profile,
+    validate: {
+      tax_rate: (value) =>
+        RATE.test(value.trim()) ? null : "Use percent with at most 3 decimals, such as 19",
+      anchor: (value) => (DAY.test(value) ? null : "Use a day such as 2026-01-01"),
+      time_zone: (value) => (value.trim() ? null : "Name a zone, such as Europe/Berlin"),
+    },
+  });
+  const submit = (values: Profile) =>
+    change.mutate(
+      { ...values, tax_rate: values.tax_rate.trim() },
+      {
+        onSuccess: () => {
+          notifyDone(`The next invoices of ${tenant.name} will be so.`);
+          onClose();
+        },
+      },
+    );
+  return (
+    <FormModal
+      title={`How ${tenant.name} is billed`}
+      opened
+      onClose={onClose}
+      onSubmit={form.onSubmit(submit)}
+      submit="Save"
+      pending={change.isPending}
+      error={change.error}
+    >
+      <TextInput label="Name on invoices" maxLength={200} {...form.getInputProps("name")} />
+      <Textarea label="Address" autosize maxLength={500} {...form.getInputProps("address")} />
+      <TextInput label="Tax number" maxLength={50} {...form.getInputProps("tax_id")} />
+      <SimpleGrid cols={2}>
+        <TextInput label="Name of the tax" maxLength={50} {...form.getInputProps("tax_name")} />
+        <TextInput label="Percent" inputMode="decimal" {...form.getInputProps("tax_rate")} />
+        <NumberInput
+          label="Days until an invoice is due"
+          min={0}
+          max={365}
+          allowDecimal={false}
+          {...form.getInputProps("payment_days")}
+        />
+        <TextInput label="Periods begin on the day of" {...form.getInputProps("anchor")} />
+      </SimpleGrid>
+      <TextInput
+        label="Time zone"
+        description="Periods begin at its midnight"
+        {...form.getInputProps("time_zone")}
+      />
+    </FormModal>
+  );
+}
