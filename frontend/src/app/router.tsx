@@ -14,8 +14,23 @@ function Home() {
 
 type PageModule = { Component: ComponentType };
 
-function page(path: string, action: Action, lazy: () => Promise<PageModule>): RouteObject {
+type Load = () => Promise<PageModule>;
+
+/** A page with the style sheets that the first page does without. */
+function styled(load: Load): Load {
+  return async () => {
+    const [found] = await Promise.all([load(), import("./pageStyles")]);
+    return found;
+  };
+}
+
+function page(path: string, action: Action, load: Load): RouteObject {
+  const lazy = path === "home" ? load : styled(load);
   return { path, element: <Needs action={action} />, children: [{ index: true, lazy }] };
+}
+
+function operatorsPage(path: string, load: Load): RouteObject {
+  return { path, lazy: styled(load) };
 }
 
 export const router = createBrowserRouter([
@@ -52,23 +67,23 @@ export const router = createBrowserRouter([
         Component: OperatorOnly,
         ErrorBoundary: PageFailed,
         children: [
-          { path: "fleet", lazy: () => import("../fleet/FleetPage") },
-          { path: "capacity", lazy: () => import("../capacity/CapacityPage") },
-          { path: "margin", lazy: () => import("../margin/MarginPage") },
-          { path: "tenants", lazy: () => import("../operator/TenantsPage") },
-          { path: "discrepancies", lazy: () => import("../discrepancies/DiscrepanciesPage") },
-          { path: "people", lazy: () => import("../operator/PeoplePage") },
-          { path: "models", lazy: () => import("../operator/BaseModelsPage") },
-          { path: "jobs", lazy: () => import("../jobs/JobsPage") },
-          { path: "alerts", lazy: () => import("../operator/AlertsPage") },
-          { path: "health", lazy: () => import("../operator/HealthPage") },
-          { path: "audit-all", lazy: () => import("../operator/OperatorAuditPage") },
+          operatorsPage("fleet", () => import("../fleet/FleetPage")),
+          operatorsPage("capacity", () => import("../capacity/CapacityPage")),
+          operatorsPage("margin", () => import("../margin/MarginPage")),
+          operatorsPage("tenants", () => import("../operator/TenantsPage")),
+          operatorsPage("discrepancies", () => import("../discrepancies/DiscrepanciesPage")),
+          operatorsPage("people", () => import("../operator/PeoplePage")),
+          operatorsPage("models", () => import("../operator/BaseModelsPage")),
+          operatorsPage("jobs", () => import("../jobs/JobsPage")),
+          operatorsPage("alerts", () => import("../operator/AlertsPage")),
+          operatorsPage("health", () => import("../operator/HealthPage")),
+          operatorsPage("audit-all", () => import("../operator/OperatorAuditPage")),
         ],
       },
       {
         path: "security",
         ErrorBoundary: PageFailed,
-        lazy: () => import("../security/SecurityPage"),
+        lazy: styled(() => import("../security/SecurityPage")),
       },
       { path: "*", Component: NotFoundPage },
     ],
