@@ -1,10 +1,10 @@
 import { Badge, Button, Code, Group, Table, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import type { Tenant } from "../api/types";
+import { LimitsModal } from "../limits/LimitsModal";
 import { type Column, DataTable } from "../shared/DataTable";
 import { formatDate } from "../shared/time";
 import { GrantModal } from "./GrantModal";
-import { LimitsModal } from "./LimitsModal";
 import { ActForButton, SuspendButton } from "./TenantControls";
 
 const COLUMNS: (string | Column)[] = [
@@ -65,7 +65,12 @@ function TenantRow({ tenant }: { tenant: Tenant }) {
           <ActForButton tenant={tenant} />
           <SuspendButton tenant={tenant} />
         </Group>
-        <LimitsModal tenant={tenant} opened={limitsOpen} onClose={limits.close} />
+        {limitsOpen && (
+          <LimitsModal
+            whose={{ level: "tenant", id: tenant.id, label: tenant.name }}
+            onClose={limits.close}
+          />
+        )}
         <GrantModal tenant={tenant} opened={grantOpen} onClose={grant.close} />
       </Table.Td>
     </Table.Tr>
