@@ -1,5 +1,6 @@
 """A real Chromium in front of a real console."""
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from tests.console.site import Person, Site, running_site
 expect.set_options(timeout=20_000)
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+# A failed request, and a socket whose server a test has taken away.
+PROVOKED = ("Failed to load resource", "WebSocket connection to")
 INDEX = Path(__file__).resolve().parents[2] / "frontend" / "dist" / "index.html"
 
 
@@ -41,14 +44,23 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield site
 
 
-def new_page(browser: Browser, site: Site, *, scheme: str = "light", width: int = 1280, height: int = 800) -> Page:
+def new_page(
+    browser: Browser,
+    url: str,
+    *,
+    scheme: str = "light",
+    width: int = 1280,
+    height: int = 800,
+    locale: str = "en-US",
+    zone: str = "UTC",
+) -> Page:
     context = browser.new_context(
-        base_url=site.url,
+        base_url=url,
         color_scheme="dark" if scheme == "dark" else "light",
         viewport={"width": width, "height": height},
         reduced_motion="reduce",
-        locale="en-GB",
-        timezone_id="UTC",
+        locale=locale,
+        timezone_id=zone,
         permissions=["clipboard-read", "clipboard-write"],
     )
     page = context.new_page()
@@ -56,17 +68,23 @@ def new_page(browser: Browser, site: Site, *, scheme: str = "light", width: int 
     return page
 
 
-@pytest.fixture
-def page(browser: Browser, site: Site) -> Iterator[Page]:
-    """A fresh browser profile. What the console logs as an error fails the test, unless the test asked for it."""
-    page = new_page(browser, site)
+@contextlib.contextmanager
+def watched(page: Page) -> Iterator[Page]:
+    """What the console logs as an error fails the test, unless the test asked for it. Closes the profile."""
     errors: list[str] = []
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: errors.append(str(error)))
     yield page
     page.context.close()
     # A refusal that a test provokes shows as a failed request; everything else is a fault of the page.
-    assert [error for error in errors if "Failed to load resource" not in error] == []
+    assert [error for error in errors if not error.startswith(PROVOKED)] == []
+
+
+@pytest.fixture
+def page(browser: Browser, site: Site) -> Iterator[Page]:
+    """A fresh browser profile."""
+    with watched(new_page(browser, site.url)) as page:
+        yield page
 
 
 def sign_in(page: Page, person: Person, path: str = "/adapters") -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -30,9 +30,32 @@ class Person:
     password: str
 
 
+@dataclass
+class Web:
+    """The console's own process, which a test may kill and start again."""
+
+    command: list[str]
+    env: dict[str, str]
+    log: Path
+    url: str
+    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    def start(self) -> None:
+        with self.log.open("ab") as out:
+            process = subprocess.Popen(self.command, cwd=ROOT, env=self.env, stdout=out, stderr=subprocess.STDOUT)
+        self._process = process
+        wait_until(http_answers(f"{self.url}/healthz"), process, self.log)
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(20)
+
+
 @dataclass(frozen=True)
 class Site:
-    """url: the console's origin. acme, globex: owners of the two tenants. base_model: what the fake engine serves."""
+    """url: the console's origin. web: its process. acme, globex: owners of the two tenants. base_model: what the fake
+    engine serves."""
 
     url: str
     engine: FakeEngine
@@ -40,6 +63,7 @@ class Site:
     globex: Person
     operator: Person
     base_model: str
+    web: Web
 
 
 def _at_path(url: str, path: str) -> str:
@@ -110,9 +134,10 @@ def running_site(folder: Path) -> Iterator[Site]:
         prepare = [sys.executable, "manage.py", "prepare_home", "--demo-data"]
         subprocess.run(prepare, cwd=ROOT, env=env, check=True, capture_output=True)
         credentials = Credentials(home.secrets)
-        log = folder / "web.log"
-        with child(worker, env, folder / "worker.log"), child(web, env, log) as process:
-            wait_until(http_answers(f"{url}/healthz"), process, log)
+        process = Web(web, env, folder / "web.log", url)
+        with child(worker, env, folder / "worker.log"), contextlib.ExitStack() as stack:
+            process.start()
+            stack.callback(process.kill)
             yield Site(
                 url,
                 engine,
@@ -120,5 +145,6 @@ def running_site(folder: Path) -> Iterator[Site]:
                 Person("admin@globex.example", credentials.password("globex_password")),
                 Person(OPERATOR_EMAIL, credentials.password("operator_password")),
                 BASE,
+                process,
             )
     engine.kill()

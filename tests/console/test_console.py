@@ -115,7 +115,7 @@ def test_the_old_version_is_served_again_by_one_click(page: Page, site: Site, tm
     page.get_by_role("menuitem", name="Choose what serves").click()
     page.get_by_text("two versions, by share").click()
     page.get_by_role("button", name="Save").click()
-    expect(card.get_by_text("serves v1 90 % · v2 10 %")).to_be_visible()
+    expect(card.get_by_text("serves v1 90% · v2 10%")).to_be_visible()
 
 
 def test_a_refused_adapter_says_why(page: Page, site: Site, tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_two_sides_are_compared_answer_by_answer(browser: Browser, page: Page, s
     expect(second.get_by_text("not passed: contains")).to_have_count(2)
     expect(page.get_by_text("version 1: 0 of 1 passed")).to_be_visible()
     look_at(page)
-    narrow = new_page(browser, site, scheme="dark", width=390)
+    narrow = new_page(browser, site.url, scheme="dark", width=390)
     sign_in(narrow, site.acme, page.url.removeprefix(site.url))
     expect(narrow.get_by_role("article", name="Prompt 2")).to_be_visible()
     look_at(narrow)

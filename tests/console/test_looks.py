@@ -1,5 +1,7 @@
 """Every page, light and dark, wide and narrow: no serious accessibility fault, nothing wider than the screen."""
 
+from pathlib import Path
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
@@ -8,12 +10,15 @@ from tests.console.conftest import new_page, sign_in
 from tests.console.site import Site
 
 pytestmark = pytest.mark.browser
+# Pictures of every page, for people to look at.
+PICTURES = Path(__file__).resolve().parents[2] / "artefacts" / "console"
 PAGES = {
     "/home": "Home",
     "/adapters": "Adapters",
     "/keys": "API keys",
     "/usage": "Usage",
     "/batches": "Batches",
+    "/limits": "Limits",
     "/playground": "Playground",
     "/billing": "Billing",
     "/webhooks": "Webhooks",
@@ -56,9 +61,19 @@ def look_at(page: Page) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
+def keep_pictures(page: Page, path: str) -> None:
+    """A wide page in both schemes, a narrow one as it is."""
+    is_wide = page.viewport_size is not None and page.viewport_size["width"] > 600
+    name = path.strip("/").replace("?", "-").replace("=", "-")
+    for scheme in ("dark", "light") if is_wide else ("phone",):
+        if is_wide:
+            page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
+        page.screenshot(path=PICTURES / f"{name}-{scheme}.png", full_page=True)
+
+
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_every_page_is_accessible_and_fits(browser: Browser, site: Site, scheme: str, width: int) -> None:
-    page = new_page(browser, site, scheme=scheme, width=width)
+    page = new_page(browser, site.url, scheme=scheme, width=width)
     page.goto("/")
     expect(page.get_by_role("heading", name="Sign in to Veneer")).to_be_visible()
     look_at(page)
@@ -68,22 +83,24 @@ def test_every_page_is_accessible_and_fits(browser: Browser, site: Site, scheme:
         expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
         assert page.title() == f"{name} · Veneer"
         look_at(page)
+        keep_pictures(page, path)
     page.context.close()
 
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_every_page_of_operators_is_accessible_and_fits(browser: Browser, site: Site, scheme: str, width: int) -> None:
-    page = new_page(browser, site, scheme=scheme, width=width)
+    page = new_page(browser, site.url, scheme=scheme, width=width)
     sign_in(page, site.operator, "/")
     for path, name in OPERATOR_PAGES.items():
         page.goto(path)
         expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
         look_at(page)
+        keep_pictures(page, path)
     page.context.close()
 
 
 def test_the_operators_dialogues_are_accessible(browser: Browser, site: Site) -> None:
-    page = new_page(browser, site)
+    page = new_page(browser, site.url)
     sign_in(page, site.operator, "/tenants")
     for button in ("New tenant", "Set a price", "Limits of Acme", "Give credit to Acme"):
         page.get_by_role("button", name=button).click()
