@@ -71,6 +71,10 @@ export const router = createBrowserRouter([
           operatorsPage("capacity", () => import("../capacity/CapacityPage")),
           operatorsPage("margin", () => import("../margin/MarginPage")),
           operatorsPage("tenants", () => import("../operator/TenantsPage")),
+          operatorsPage(
+            "tenants/:tenantId/billing",
+            () => import("../tenantBilling/TenantBillingPage"),
+          ),
           operatorsPage("discrepancies", () => import("../discrepancies/DiscrepanciesPage")),
           operatorsPage("people", () => import("../operator/PeoplePage")),
           operatorsPage("models", () => import("../operator/BaseModelsPage")),

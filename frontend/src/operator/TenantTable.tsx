@@ -1,5 +1,6 @@
 import { Badge, Button, Code, Group, Table, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
+import { Link } from "react-router";
 import type { Tenant } from "../api/types";
 import { LimitsModal } from "../limits/LimitsModal";
 import { type Column, DataTable } from "../shared/DataTable";
@@ -61,6 +62,15 @@ function TenantRow({ tenant }: { tenant: Tenant }) {
             aria-label={`Give credit to ${tenant.name}`}
           >
             Give credit
+          </Button>
+          <Button
+            component={Link}
+            to={`/tenants/${tenant.id}/billing`}
+            size="compact-sm"
+            variant="default"
+            aria-label={`Billing of ${tenant.name}`}
+          >
+            Billing
           </Button>
           <ActForButton tenant={tenant} />
           <SuspendButton tenant={tenant} />
