@@ -26,7 +26,7 @@ from statistics import median
 
 from benchmarks.adapter_files import RANKS, AdapterFiles
 from benchmarks.cpu_engine import measure_machine
-from benchmarks.registered import FEW, Account, Draw, by_zipf, evenly, shares
+from benchmarks.registered import FEW, Account, Arm, by_zipf, evenly, shares
 from benchmarks.start import start_engine
 from engine.adapters.disk_cache import DiskCache
 from engine.adapters.fetch import adapter_loader
@@ -45,6 +45,7 @@ from engine.scheduling.sequence import Batch
 
 SLOTS = 64
 REGISTERED = 2000
+HOST_BYTES = 4 << 30  # of adapters: more than those that are drawn take
 
 
 @dataclass(frozen=True)
@@ -207,38 +208,43 @@ def throughput(machine: Machine) -> Iterator[Row]:
 
 def registered(machine: Machine) -> Iterator[Row]:
     """The same number of requests, of adapters drawn from few or from many. See `benchmarks.registered`."""
-    arms: dict[str, Draw] = {
-        f"{len(FEW)} registered adapters": evenly(FEW),
-        f"{REGISTERED:,} registered adapters, drawn evenly": evenly(range(REGISTERED)),
-        f"{REGISTERED:,} registered adapters, drawn by Zipf": by_zipf(range(REGISTERED)),
-    }
-    accounts = {name: Account() for name in arms}
+    many = f"{REGISTERED:,} registered adapters"
+    few, *others = (
+        Arm(f"{len(FEW)} registered adapters", evenly(FEW)),
+        Arm(f"{many}, drawn evenly", evenly(range(REGISTERED))),
+        Arm(f"{many}, drawn by Zipf", by_zipf(range(REGISTERED))),
+        Arm(f"{many}, drawn by Zipf, in host memory", by_zipf(range(REGISTERED)), is_warm=True),
+    )
+    accounts = {arm: Account() for arm in (few, *others)}
     read = [measure_machine(0.3).read]
     for _ in range(machine.work.turns):
-        for name, draw in arms.items():
-            _turn(machine, accounts[name], draw)
+        for arm, account in accounts.items():
+            account.add(_turn(machine, arm))
         read.append(measure_machine(0.3).read)
-    few = accounts[f"{len(FEW)} registered adapters"]
-    for name, account in accounts.items():
-        title = f"{name}, {machine.work.churn} requests of {account.adapters}"
-        more = [] if account is few else shares(few, account, max(read), machine.config.threads)
+    for arm, account in accounts.items():
+        title = f"{arm.name}, {machine.work.churn} requests of {account.adapters}"
+        more = [] if arm is few else shares(accounts[few], account, max(read), machine.config.threads)
         for figure, value, unit in (*account.figures(), *more):
             yield Row(f"{title}: {figure}", value, unit)
 
 
-def _turn(machine: Machine, account: Account, draw: Draw) -> None:
-    work = machine.work
-    numbers = draw(random.Random(0), work.churn)
+def _turn(machine: Machine, arm: Arm) -> Account:
+    work, account = machine.work, Account()
+    numbers = arm.draw(random.Random(0), work.churn)
     chosen = [machine.adapters.reference(number) for number in numbers]
-    with machine.bench(account) as bench:
-        begun = time.perf_counter()
+    with machine.bench(account, adapter_host_bytes=HOST_BYTES) as bench:
+        if arm.is_warm:
+            for each in {each.digest: each for each in chosen}.values():
+                bench.ask(f"warm {each.version}", 1, 1, each)
+            bench.drain()
+            account.begin_anew()
+        begun, answered = time.perf_counter(), bench.answered
         for i, each in enumerate(chosen):
             bench.ask(f"r{i}", work.prompt, work.churn_answer, each)
         bench.drain()
-        account.seconds += time.perf_counter() - begun
-        account.tokens += bench.answered
-    account.requests += len(chosen)
-    account.adapters = len(set(numbers))
+        account.seconds, account.tokens = time.perf_counter() - begun, bench.answered - answered
+    account.requests, account.adapters = len(chosen), len(set(numbers))
+    return account
 
 
 def prefix(machine: Machine) -> Iterator[Row]:

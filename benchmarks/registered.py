@@ -1,7 +1,8 @@
 """Many registered adapters against few: what is lost, and what the machine's bytes and the loads' core time allow.
 
 The arms take turns, so that no arm has the machine to itself while another shares it. Every request is asked for at
-once and no adapter is loaded beforehand; each turn begins with empty slots and the same draws. What an arm of many has
+once; each turn begins with empty slots and the same draws. Where nothing else is said no adapter is loaded beforehand;
+"in host memory" means that each has been used before and none has to be read again. What an arm of many has
 to lose is what it reads and loads: the bytes of distinct adapters in each step beyond those of few, at the bandwidth
 measured in the same run, and the CPU time of loads, spread over all cores.
 """
@@ -9,7 +10,7 @@ measured in the same run, and the CPU time of loads, spread over all cores.
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from engine.adapters.host_cache import Weights, size_of
 from engine.protocol import AdapterRef
@@ -30,6 +31,15 @@ def by_zipf(registered: Sequence[int]) -> Draw:
     ranked = random.Random(2).sample(registered, len(registered))
     weights = [1 / rank for rank in range(1, len(ranked) + 1)]
     return lambda draw, count: draw.choices(ranked, weights, k=count)
+
+
+@dataclass(frozen=True)
+class Arm:
+    """is_warm: the adapters are in host memory before the clock starts."""
+
+    name: str
+    draw: Draw
+    is_warm: bool = False
 
 
 @dataclass
@@ -75,6 +85,16 @@ class Account:
     @property
     def rate(self) -> float:
         return self.tokens / self.seconds
+
+    def begin_anew(self) -> None:
+        """Forget all but how large the adapters are."""
+        vars(self).update(vars(Account(sizes=self.sizes)))
+
+    def add(self, turn: "Account") -> None:
+        for each in fields(self):
+            if each.name not in ("adapters", "sizes"):
+                setattr(self, each.name, getattr(self, each.name) + getattr(turn, each.name))
+        self.adapters = turn.adapters
 
     def figures(self) -> Iterator[tuple[str, float, str]]:
         yield "throughput", self.rate, "tokens/s"
