@@ -31,7 +31,7 @@ class Options:
     max_rank: int
     max_saved_bytes: int
     demo_data: bool
-    adapter_slots: int = 16
+    adapter_slots: int = 32
     metrics_port: int | None = None
 
     @property
@@ -62,7 +62,7 @@ def read_options(home: Home, *, demo_data: bool) -> Options:
             max_rank=env_int("VENEER_MAX_RANK", 64),
             max_saved_bytes=env_int("VENEER_MAX_SAVED_BYTES", 256_000_000),
             demo_data=demo_data,
-            adapter_slots=env_int("VENEER_ADAPTER_SLOTS", 16),
+            adapter_slots=env_int("VENEER_ADAPTER_SLOTS", 32),
             metrics_port=_port("VENEER_METRICS_PORT", 9100) if os.environ.get("VENEER_METRICS_PORT") else None,
         )
     except BadSetting as exc:
