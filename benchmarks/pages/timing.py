@@ -49,13 +49,22 @@ class Page:
 
 def measure_pages(tenant: Tenant, owner: User) -> tuple[list[dict[str, Any]], int]:
     """And the number of the tenant's events."""
-    big = set(_column("SELECT relname FROM pg_class WHERE relkind = 'r' AND reltuples >= %s", BIG_ROWS))
+    big = big_tables()
     key = ApiKey.objects.filter(tenant=tenant).order_by("-created_at")[0].id
     [newest] = _column("SELECT max(request_id) FROM billing_usageevent WHERE tenant_id = %s", tenant.id)
     subject = Subject(owner, tenant.id, key, "adp_0_1", newest)
     found = [asdict(_measured(name, ask, tenant, big)) for name, ask in asks_of(subject).items()]
     [count] = _column("SELECT count(*) FROM billing_usageevent WHERE tenant_id = %s", tenant.id)
     return found, count
+
+
+def big_tables() -> set[str]:
+    return set(_column("SELECT relname FROM pg_class WHERE relkind = 'r' AND reltuples >= %s", BIG_ROWS))
+
+
+def scanned_by(clock: Clock) -> set[str]:
+    """The tables that plans of its statements read from end to end."""
+    return {table for sql, params in clock.seen for table in _scanned(sql, params)}
 
 
 def _measured(name: str, ask: Ask, tenant: Tenant, big: set[str]) -> Page:
@@ -69,7 +78,7 @@ def _measured(name: str, ask: Ask, tenant: Tenant, big: set[str]) -> Page:
         computed.append(_computed_ms(pid) - before)
     times, cpu_ms = [1000 * run.seconds for run in runs[1:]], statistics.median(computed[1:])
     with tenant_scope(tenant.id):
-        scanned = {table for sql, params in runs[-1].seen for table in _scanned(sql, params)}
+        scanned = scanned_by(runs[-1])
     return Page(name, statistics.median(times), cpu_ms, max(times), len(runs[-1].seen), sorted(scanned & big))
 
 

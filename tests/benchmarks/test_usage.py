@@ -49,6 +49,7 @@ def test_a_goal_that_is_missed_is_named(found: dict[str, Any]) -> None:
     good = copy.deepcopy(found)
     for page in good["pages"]:
         page |= {"sql_ms": 1.0, "scanned": []}
+    good["sums"]["scanned"] = []
     good["holds"][0]["per_s"] = 500.0
     assert list(goals_of(good).values()) == [True, True, True]
     slow, scanning, contended = (copy.deepcopy(good) for _ in range(3))
@@ -62,3 +63,4 @@ def test_no_plan_scans_a_big_table(found: dict[str, Any]) -> None:
     """Of the events, and of their sums: more rows than `timing.BIG_ROWS` each."""
     assert sum(found["sums"]["rows"].values()) > 20_000
     assert {page["page"]: page["scanned"] for page in found["pages"] if page["scanned"]} == {}
+    assert found["sums"]["scanned"] == []

@@ -41,7 +41,8 @@ SELECT {_GROUP}, begins_at AS at, first_ended_at, requests, {_COUNTED} FROM bill
 # Each width, and what its sums are made of.
 _WIDTHS: Final = {QUARTER: _EVENTS, HOUR: _NARROWER.format(QUARTER), DAY: _NARROWER.format(HOUR)}
 
-_BEGIN: Final = "SELECT pg_advisory_xact_lock(%(lock)s), now() AS now"
+# A piece is grouped in memory, and not through files.
+_BEGIN: Final = "SELECT pg_advisory_xact_lock(%(lock)s), set_config('work_mem', '128MB', true), now() AS now"
 _MARK: Final = "SELECT rolled_at, sealed_to FROM billing_rollupmark"
 _CLEAR: Final = "DELETE FROM billing_usagesum"
 _FIRST: Final = "SELECT min(finished_at) AS at FROM billing_usageevent"
@@ -49,6 +50,7 @@ _SET_MARK: Final = """
 INSERT INTO billing_rollupmark (id, rolled_at, sealed_to) VALUES (1, %(now)s, %(sealed)s)
 ON CONFLICT (id) DO UPDATE SET rolled_at = excluded.rolled_at, sealed_to = excluded.sealed_to
 """
+# OFFSET 0: each unit is looked up in an index, however many the planner takes them to be.
 _ROLL_UP: Final = f"""
 WITH late AS (
     SELECT DISTINCT tenant_id, date_bin(%(width)s * interval '1 minute', finished_at, '2000-01-01 00:00Z') AS begins_at
@@ -63,8 +65,10 @@ SELECT %(width)s, date_bin(%(width)s * interval '1 minute', at, '2000-01-01 00:0
 FROM (
     SELECT source.* FROM source WHERE at >= %(start)s AND at < %(end)s
     UNION ALL
-    SELECT source.* FROM late JOIN source ON source.tenant_id = late.tenant_id
-        AND source.at >= late.begins_at AND source.at < late.begins_at + %(width)s * interval '1 minute'
+    SELECT again.* FROM late CROSS JOIN LATERAL (
+        SELECT source.* FROM source WHERE source.tenant_id = late.tenant_id
+            AND at >= late.begins_at AND at < late.begins_at + %(width)s * interval '1 minute' OFFSET 0
+    ) again
 ) found GROUP BY 2, {_GROUP}
 """  # noqa: S608  # constants only
 
