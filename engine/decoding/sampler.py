@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -54,7 +55,9 @@ def sample(logits: Tensor, draws: Sequence[Draw]) -> list[int | None]:
     logits = _shaped(logits, draws)
     if logits.is_cuda:
         return [None if token < 0 else token for token in _launch(logits, draws).tolist()]
-    best, greedy = logits.max(dim=-1)
+    # By numpy, which compares sixteen logits at a time, where torch takes one after the other.
+    rows_of_logits = logits.numpy()
+    greedy = rows_of_logits.argmax(axis=-1)
     tokens: list[int | None] = [int(token) for token in greedy.tolist()]
     groups: dict[tuple[int, bool, bool], list[int]] = {}
     for row, draw in enumerate(draws):
@@ -65,7 +68,7 @@ def sample(logits: Tensor, draws: Sequence[Draw]) -> list[int | None]:
         drawn = _draw(logits[rows], [draws[row] for row in rows], top_k, has_top_p)
         for row, token in zip(rows, drawn, strict=True):
             tokens[row] = token
-    finite = torch.isfinite(best).tolist()
+    finite = np.isfinite(rows_of_logits[np.arange(len(greedy)), greedy]).tolist()
     return [token if ok else None for token, ok in zip(tokens, finite, strict=True)]
 
 
