@@ -2,6 +2,8 @@
 const DEEDS: Record<string, string> = {
   "adapter.create": "created an adapter",
   "adapter.delete": "deleted an adapter",
+  "adapter.pin": "pinned an adapter to the device",
+  "adapter.unpin": "let the device forget an adapter",
   "agreement.set": "agreed terms with the tenant",
   "alias.roll_back": "put back the version that served before",
   "alias.set": "changed which version serves",

@@ -10,7 +10,7 @@ export function AgreementTerms({ agreement }: { agreement: Agreement }) {
       ? "everything once a period comes to"
       : "what a period comes to beyond";
   return (
-    <List size="sm" p="md" aria-label="What was agreed besides">
+    <List size="sm" px="xl" py="md" aria-label="What was agreed besides">
       {agreement.included_tokens > 0 && (
         <List.Item>{`${formatCount(agreement.included_tokens)} tokens of a period are included`}</List.Item>
       )}

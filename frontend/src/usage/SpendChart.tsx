@@ -6,7 +6,7 @@ import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
 import { formatChartValue } from "../shared/money";
 import { type Grouping, type Only, useTimeseries, useUsage } from "./queries";
-import { type Range, stepLabel } from "./range";
+import { type Range, stepLabel, tooltipLabel } from "./range";
 import { chartRows, seriesOf, unitCostRows } from "./series";
 
 const SYNC = "usage";
@@ -54,7 +54,7 @@ function axes(range: Range) {
       minTickGap: 24,
     },
     yAxisProps: { width: 72 },
-    tooltipProps: { labelFormatter: (at: unknown) => stepLabel(String(at), range.step) },
+    tooltipProps: { labelFormatter: (at: unknown) => tooltipLabel(at, range.step) },
   };
 }
 

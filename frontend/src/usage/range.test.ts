@@ -2,7 +2,15 @@
 import { describe, expect, it, vi } from "vitest";
 import type { UsageGroup } from "../api/types";
 import { someNumbers } from "../test/samples";
-import { customRange, presetRange, previousRange, type Range, stepLabel, stepsOf } from "./range";
+import {
+  customRange,
+  presetRange,
+  previousRange,
+  type Range,
+  stepLabel,
+  stepsOf,
+  tooltipLabel,
+} from "./range";
 import { chartRows, seriesOf, unitCostRows } from "./series";
 import { isZone, wallClock } from "./zone";
 
@@ -83,6 +91,11 @@ describe("the time before", () => {
 });
 
 describe("charts", () => {
+  it("have no label for a tooltip that points at nothing", () => {
+    expect([undefined, "", null].map((at) => tooltipLabel(at, "day"))).toEqual(["", "", ""]);
+    expect(tooltipLabel("2026-03-08", "day")).toBe(stepLabel("2026-03-08", "day"));
+  });
+
   const point = (at: string, group: string, amount: string) => ({
     at,
     group,

@@ -122,3 +122,8 @@ const LABELS: Record<Step, ReturnType<typeof dateFormat>> = {
 export function stepLabel(key: string, step: Step): string {
   return LABELS[step]().format(wall(step === "hour" ? `${key}:00` : key).toDate());
 }
+
+/** The chart asks for the label of a tooltip that points at nothing yet, too. */
+export function tooltipLabel(at: unknown, step: Step): string {
+  return typeof at === "string" && at ? stepLabel(at, step) : "";
+}
