@@ -26,7 +26,7 @@ _ENTER: Final = "SELECT set_config('role', %(role)s, true), set_config('veneer.t
 CONNECTING: Final[dict[str, Any]] = {"autocommit": True, "prepare_threshold": None}
 _MARK: Final = re.compile(r"%(?:%|\((\w+)\)s)")
 _WELL: Final = (ExecStatus.TUPLES_OK, ExecStatus.COMMAND_OK)
-# What another version of the tables makes of a statement that was prepared before.
+# What is said of a statement that was prepared before a migration, or is not known any more.
 _OUTDATED: Final = (FeatureNotSupported, InvalidSqlStatementName)
 
 
@@ -47,8 +47,13 @@ class LeanConnection(AsyncConnection[Row]):
         role, tenant = values_of(scope)
         entering = self._bound(_ENTER, {"role": role, "tenant": tenant})
         asked = self._bound(sql, params)
+        statements = (_ENTER, entering), (sql, asked)
         async with self.lock:
-            result = await self.wait(self._exchange((_ENTER, entering), (sql, asked)))
+            try:
+                result = await self.wait(self._exchange(*statements))
+            except _OUTDATED:  # nothing was done
+                self._lean_names.clear()
+                result = await self.wait(self._exchange(*statements))
         return self._rows(result)
 
     def _bound(self, sql: str, params: dict[str, Any]) -> Sequence[Buffer | None]:
@@ -77,7 +82,9 @@ class LeanConnection(AsyncConnection[Row]):
         self._lean_names.update(
             made for made, result in zip(prepared, results, strict=True) if made and result.status in _WELL
         )
-        self._check(results, statements[-1][0])
+        for result in results:
+            if result.status not in _WELL:
+                raise error_from_result(result)
         return results[-1]
 
     def _results(self) -> PQGen[list[PGresult]]:
@@ -88,14 +95,6 @@ class LeanConnection(AsyncConnection[Row]):
             if not part or part[0].status == ExecStatus.PIPELINE_SYNC:
                 return found
             found += part
-
-    def _check(self, results: list[PGresult], sql: str) -> None:
-        for result in results:
-            if result.status not in _WELL:
-                error = error_from_result(result)
-                if isinstance(error, _OUTDATED):
-                    self._lean_names.pop(sql, None)
-                raise error
 
     def _new_name(self) -> bytes:
         self._lean_count += 1
