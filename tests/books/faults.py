@@ -4,10 +4,14 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from django.db import connection
+from hypothesis import strategies as st
 
 T = TypeVar("T")
 # No work of the simulator has so many statements before its commit but a large page of the journal.
 MOST_STATEMENTS: Final = 24
+dies = st.none() | st.integers(0, MOST_STATEMENTS)
+few = st.integers(0, 40)
+any_of = st.integers(0, 1000)  # an index, modulo how many there are
 
 
 class Killed(BaseException):

@@ -4,15 +4,16 @@ The engine's journal is what really happened. Whatever else fails, in the end th
 """
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 from django.db import connection
 from django.utils import timezone
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import initialize, precondition, rule
 
 from controlplane.billing.earnings import open_earnings
 from controlplane.billing.grants import grant_credit
@@ -31,7 +32,7 @@ from controlplane.errors import InsufficientFunds, InvalidRequest, RateLimited
 from controlplane.inference.books import check_records, newest_event
 from controlplane.inference.ingest import ingest_journal
 from controlplane.inference.models import JournalCursor
-from controlplane.inference.settlement import Account, Ended, settle_request
+from controlplane.inference.settlement import Account, settle_request
 from controlplane.quotas.models import Hold
 from controlplane.quotas.services import expire_holds, release_hold, renew_holds, reserve
 from engine.protocol import Usage
@@ -39,54 +40,19 @@ from tenants.ids import new_id
 from tenants.key_services import rotate_key
 from tenants.postgres.base import as_owner
 from tenants.sql import run_sync
-from tests.books.faults import MOST_STATEMENTS, attempt
+from tests.books.batch_work import BatchWork
+from tests.books.beyond import check_alerts, check_deeds, check_secrets
+from tests.books.faults import any_of, attempt, dies, few
 from tests.books.journal import MemoryEngine
+from tests.books.office import Office
 from tests.books.payments import FACTS, notice_of, recorded_payment
+from tests.books.request import Request
 from tests.controlplane.money import BASE, Customer, another_key, customer_named, everything
 
-dies = st.none() | st.integers(0, MOST_STATEMENTS)
-few = st.integers(0, 40)
 SHARED = "adp_shared"
-any_of = st.integers(0, 1000)  # an index, modulo how many there are
 
 
-@dataclass(frozen=True)
-class Request:
-    """One that the door was told it may run."""
-
-    id: str
-    account: Account
-    prompt: int
-    most: int
-    usage: Usage | None = None
-    reason: str = "stop"
-    at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def ended(self) -> Ended:
-        assert self.usage
-        return Ended(self.id, self.usage, self.reason, self.at - timedelta(seconds=1), self.at)
-
-    def cost(self) -> Fraction:
-        """Computed apart from the product."""
-        assert self.usage
-        price, usage = self.account.price, self.usage
-        full, cached = usage.prompt_tokens - usage.cached_tokens, usage.cached_tokens
-        parts = ((full, price.input), (cached, price.cached_input), (usage.completion_tokens, price.output))
-        on_top = Fraction(price.markup.per_million) * self.tokens if price.markup else Fraction(0)
-        return (sum((tokens * Fraction(rate) for tokens, rate in parts), Fraction(0)) + on_top) / 1_000_000
-
-    def earned(self) -> Fraction:
-        """By the owner of its adapter."""
-        markup = self.account.price.markup
-        return Fraction(markup.earned) * self.tokens / 1_000_000 if markup else Fraction(0)
-
-    @property
-    def tokens(self) -> int:
-        assert self.usage
-        return self.usage.prompt_tokens + self.usage.completion_tokens
-
-
-class Simulator(RuleBasedStateMachine):
+class Simulator(BatchWork, Office):
     """running: holds are taken, the engine works. ended: in the journal; what the door does about it may fail."""
 
     @initialize()
@@ -96,8 +62,7 @@ class Simulator(RuleBasedStateMachine):
                 "TRUNCATE quotas_hold, quotas_quota, billing_discrepancy, billing_enginerecord, billing_grant,"
                 " billing_ledgeraccount, billing_ledgertransaction, billing_markup, billing_earnedevent, billing_price,"
                 " billing_statement, billing_payment, billing_takenback, billing_providernotice, billing_usagesum,"
-                " billing_rollupmark,"
-                " inference_journalcursor CASCADE"
+                " billing_rollupmark, billing_counter, inference_journalcursor CASCADE"
             )
         self.acme: Customer = customer_named(new_id("t").lower().replace("_", "-"))
         self.maker = customer_named(new_id("t").lower().replace("_", "-"))  # owns an adapter that acme may call
@@ -108,6 +73,9 @@ class Simulator(RuleBasedStateMachine):
         self.grants = self.days = 0
         self.payments: list[Payment] = []
         self.noticed: list[Notice] = []
+        self.secrets: list[str] = []
+        self.prepare_batches()
+        self.prepare_office()
 
     # --- the door ----------------------------------------------------------------------------------------------
 
@@ -176,9 +144,9 @@ class Simulator(RuleBasedStateMachine):
     @rule(which=any_of, dies_at=dies)
     def expire(self, which: int, dies_at: int | None) -> None:
         """A hold's time is over: its door died, or was away for too long."""
-        held = [*self.running, *self.ended]
+        held = [*(request.id for request in (*self.running, *self.ended)), *(batch.id for batch in self.batches)]
         if held:
-            name = held[which % len(held)].id
+            name = held[which % len(held)]
             everything(Hold).filter(request_id=name).update(expires_at=timezone.now() - timedelta(seconds=1))
         attempt(expire_holds, dies_at)
 
@@ -189,10 +157,10 @@ class Simulator(RuleBasedStateMachine):
         changes = {"budget": budget, "concurrency": running, "tokens_per_day": running and 30 * running}
         self.acme.limit(changes, key=self.keys[level] if level >= 0 else None)  # type: ignore[arg-type]
 
-    @rule(rates=st.tuples(*[st.decimals(0, 9, places=6)] * 3), dies_at=dies)
-    def reprice(self, rates: tuple[Decimal, Decimal, Decimal], dies_at: int | None) -> None:
+    @rule(rates=st.tuples(*[st.decimals(0, 9, places=6)] * 3), batch_discount=st.integers(0, 100), dies_at=dies)
+    def reprice(self, rates: tuple[Decimal, Decimal, Decimal], batch_discount: int, dies_at: int | None) -> None:
         cached, full, output = sorted(rates)
-        found = Rates(input=full, cached_input=cached, output=output)
+        found = Rates(input=full, cached_input=cached, output=output, batch_discount=batch_discount)
         attempt(lambda: set_price(base_model=BASE, rates=found, actor="usr", tenant=self.acme.tenant), dies_at)
 
     @rule(per_million=st.just(Decimal(0)) | st.decimals("0.000001", 9, places=6), dies_at=dies)
@@ -204,7 +172,13 @@ class Simulator(RuleBasedStateMachine):
     @rule(key=st.integers(0, 1), dies_at=dies)
     def rotate(self, key: int, dies_at: int | None) -> None:
         names = {"tenant": self.acme.tenant, "key_id": self.keys[key].id, "actor": "usr"}
-        attempt(lambda: rotate_key(**names, grace=timedelta(hours=1)), dies_at)  # type: ignore[arg-type]
+        attempt(lambda: self._rotated(**names), dies_at)
+
+    def _rotated(self, **names: Any) -> None:
+        """The text is made before anything dies, and is a secret either way."""
+        found = rotate_key(**names, grace=timedelta(hours=1))
+        assert found
+        self.secrets.append(found[1])
 
     @rule(
         amount=st.decimals("0.00000001", "0.0001", places=8),
@@ -283,6 +257,9 @@ class Simulator(RuleBasedStateMachine):
         report = check_records(newest_event())
         assert report.is_balanced, [finding for finding in report.findings if finding.broken]
         assert not Discrepancy.objects.exists(), list(Discrepancy.objects.values())
+        check_secrets(self.secrets, known=self.acme.tenant.id)
+        check_deeds()
+        check_alerts()
         booked = {
             event.request_id: (
                 event.prompt_tokens,
