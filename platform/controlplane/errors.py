@@ -4,15 +4,17 @@
 """
 
 import logging
-from typing import Any, ClassVar
+import sys
+from typing import Any, ClassVar, Final
 
 from django.core.exceptions import PermissionDenied
-from django.db import DataError
+from django.db import DataError, InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, JsonResponse
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
 
 log = logging.getLogger(__name__)
+_DATABASE_AWAY: Final = (OperationalError, InterfaceError)
 
 
 class ApiError(Exception):
@@ -156,9 +158,18 @@ def drf_exception_handler(exc: Exception, context: dict[str, Any]) -> Response |
         exc = Forbidden(str(exc) or "You may not do this.")
     elif isinstance(exc, drf.APIException):
         exc = _from_drf(exc)
+    elif isinstance(exc, _DATABASE_AWAY):
+        exc = _database_away(exc)
     if not isinstance(exc, ApiError):
         return None
     return Response(exc.body(), status=exc.status, headers=exc.headers)
+
+
+def _database_away(exc: BaseException) -> ApiError:
+    """It is no bug of ours, and the same request may pass in a moment."""
+    log.error("the database is away: %s", exc)
+    text = "The database is away: send the request again."
+    return Unavailable(text, code="database_unavailable", headers={"Retry-After": "2"})
 
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> JsonResponse:
@@ -170,6 +181,10 @@ def handler404(request: HttpRequest, exception: Exception) -> JsonResponse:
 
 
 def handler500(request: HttpRequest) -> JsonResponse:
+    """Also of what fails outside of a view, as the session's row does when the database is away."""
+    failure = sys.exc_info()[1]
+    if isinstance(failure, _DATABASE_AWAY):
+        return error_response(_database_away(failure))
     message = "Something went wrong on our side; the request id names it in our logs."
     body = error_body(message, type_="server_error", code="internal_error")
     return JsonResponse(body, status=500)

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from openai import OpenAI
 
-from controlplane.embedded.client import Client
+from controlplane.embedded.client import ApiFailure, Client
 from controlplane.embedded.demo import books, people, uploads
 from controlplane.embedded.upload import start_upload, wait_for_verdict
 from controlplane.inference.answers import request_id_of
@@ -111,8 +111,8 @@ def again(call: Callable[[], Any]) -> Any:
     while True:
         try:
             return call()
-        except (OSError, HTTPException):
-            if time.monotonic() > deadline:
+        except (OSError, HTTPException, ApiFailure) as lost:
+            if time.monotonic() > deadline or (isinstance(lost, ApiFailure) and lost.status != 503):
                 raise
             time.sleep(0.2)
 
