@@ -11,6 +11,7 @@ import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
 import { formatDateTime } from "../shared/time";
 import { useGrants, useRevokeGrant, useShare } from "./queries";
+import { ShareMarkup } from "./ShareMarkup";
 
 interface Props {
   adapter: Adapter;
@@ -55,7 +56,7 @@ function GiveForm({ adapter }: { adapter: Adapter }) {
         />
         <Text size="sm">
           A tenant that you share it with calls it by this name and pays for what it uses. It sees
-          neither the files nor your prompts.
+          neither the files nor your prompts. You may have it pay something on top, for you.
         </Text>
         <Group align="flex-end" wrap="nowrap">
           <TextInput
@@ -95,7 +96,13 @@ function Grants({ adapter }: { adapter: Adapter }) {
     );
   }
   return (
-    <DataTable columns={["Tenant", "Since", ACTIONS]} minWidth={360} bare dense flush>
+    <DataTable
+      columns={["Tenant", "Since", "On top, per 1M tokens", ACTIONS]}
+      minWidth={480}
+      bare
+      dense
+      flush
+    >
       {grants.data.map((grant) => (
         <GrantRow key={grant.id} adapter={adapter} grant={grant} />
       ))}
@@ -121,6 +128,9 @@ function GrantRow({ adapter, grant }: { adapter: Adapter; grant: AdapterGrant })
     <Table.Tr>
       <Table.Td fw={600}>{grant.tenant}</Table.Td>
       <Table.Td>{formatDateTime(grant.created_at)}</Table.Td>
+      <Table.Td>
+        <ShareMarkup adapter={adapter} grant={grant} />
+      </Table.Td>
       <Table.Td ta="right">
         <ActionIcon
           variant="subtle"

@@ -1,27 +1,39 @@
-import { Button, Card, Stack, Table, Title } from "@mantine/core";
+import { Button, Card, Stack, Table, Text, Title } from "@mantine/core";
 import type { SharedAdapter } from "../api/types";
+import { containedText } from "../billing/offers";
+import { type Offer, usePricePlan } from "../billing/pricePlan";
 import { CopyText } from "../shared/CopyText";
 import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
 import { ACTIONS, DataTable } from "../shared/DataTable";
+import { formatMoney } from "../shared/money";
 import { useGiveBack, useSharedAdapters } from "./queries";
+
+const PRICE = "Input, cached, output per 1M";
 
 /** What other tenants share; nothing where nobody does. */
 export function SharedWithYou({ canWrite }: { canWrite: boolean }) {
   const shared = useSharedAdapters();
+  const plan = usePricePlan();
+  const offers = new Map(plan.data?.map((offer) => [offer.adapter_id, offer]));
   if (!shared.data || shared.data.length === 0) return null;
   return (
     <Card withBorder component="section" aria-label="Shared with you">
       <Stack gap="sm">
         <Title order={2}>Shared with you</Title>
         <DataTable
-          columns={["Model name", "Owner", "Base model", "Answers with", ACTIONS]}
-          minWidth={560}
+          columns={["Model name", "Owner", "Base model", "Answers with", PRICE, ACTIONS]}
+          minWidth={720}
           bare
           dense
           flush
         >
           {shared.data.map((adapter) => (
-            <SharedRow key={adapter.id} adapter={adapter} canWrite={canWrite} />
+            <SharedRow
+              key={adapter.id}
+              adapter={adapter}
+              offer={offers.get(adapter.id)}
+              canWrite={canWrite}
+            />
           ))}
         </DataTable>
       </Stack>
@@ -29,7 +41,14 @@ export function SharedWithYou({ canWrite }: { canWrite: boolean }) {
   );
 }
 
-function SharedRow({ adapter, canWrite }: { adapter: SharedAdapter; canWrite: boolean }) {
+interface RowProps {
+  adapter: SharedAdapter;
+  /** Undefined: it has no price, or that is not known yet. */
+  offer: Offer | undefined;
+  canWrite: boolean;
+}
+
+function SharedRow({ adapter, offer, canWrite }: RowProps) {
   const giveBack = useGiveBack();
   const confirm = () =>
     confirmDanger({
@@ -51,6 +70,7 @@ function SharedRow({ adapter, canWrite }: { adapter: SharedAdapter; canWrite: bo
       <Table.Td>{adapter.owner}</Table.Td>
       <Table.Td>{adapter.base_model}</Table.Td>
       <Table.Td>{versions || "nothing now"}</Table.Td>
+      <Table.Td className="figures">{offer && <Price offer={offer} />}</Table.Td>
       <Table.Td ta="right">
         {canWrite && (
           <Button
@@ -64,5 +84,16 @@ function SharedRow({ adapter, canWrite }: { adapter: SharedAdapter; canWrite: bo
         )}
       </Table.Td>
     </Table.Tr>
+  );
+}
+
+function Price({ offer }: { offer: Offer }) {
+  return (
+    <>
+      {[offer.input, offer.cached_input, offer.output].map(formatMoney).join(" · ")}
+      <Text size="xs" c="dimmed">
+        {containedText(offer)}
+      </Text>
+    </>
   );
 }

@@ -6,8 +6,12 @@ import { LoadingCards } from "../shared/LoadingCards";
 import { PageHeader } from "../shared/PageHeader";
 import { AddCreditButton } from "./AddCreditButton";
 import { BalanceCards } from "./BalanceCards";
+import { CreditTable } from "./CreditTable";
+import { EarningsCard } from "./EarningsCard";
+import { InvoiceAddress } from "./InvoiceAddress";
 import { InvoiceTable } from "./InvoiceTable";
 import { Payments } from "./PaymentTable";
+import { PricePlan } from "./PricePlan";
 import { useInvoices } from "./queries";
 
 export function Component() {
@@ -15,8 +19,8 @@ export function Component() {
   return (
     <>
       <PageHeader title="Billing" action={<AddCreditButton />}>
-        What this period has cost so far, what is owed, and the invoice of every period that is
-        over.
+        What this period has cost so far, what is owed, the invoice of every period that is over,
+        and what a token costs you.
       </PageHeader>
       <Stack gap="lg">
         <BalanceCards />
@@ -25,6 +29,10 @@ export function Component() {
           <Invoices />
         </Stack>
         <Payments invoices={invoices.data ?? []} />
+        <EarningsCard />
+        <CreditTable />
+        <PricePlan />
+        <InvoiceAddress />
       </Stack>
     </>
   );

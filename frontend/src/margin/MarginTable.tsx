@@ -2,7 +2,8 @@ import { Card, Table, Text, Title } from "@mantine/core";
 import type { Margin } from "../api/types";
 import { DataTable } from "../shared/DataTable";
 import { formatMoney } from "../shared/money";
-import { formatCount, formatSeconds } from "../shared/numbers";
+import { formatCount, formatExactShare, formatSeconds } from "../shared/numbers";
+import { energyText } from "./energy";
 import { GROUPINGS, type Grouping } from "./queries";
 
 type Money = Margin["total"];
@@ -57,13 +58,20 @@ function Row({ label, money, tenant }: { label: string; money: Money; tenant: st
       <Table.Td ta="right">{formatCount(money.requests)}</Table.Td>
       <Table.Td ta="right">{formatCount(tokens)}</Table.Td>
       <Table.Td ta="right">{formatMoney(money.revenue)}</Table.Td>
-      <Table.Td ta="right">{formatMoney(money.cost)}</Table.Td>
+      <Table.Td ta="right">
+        {formatMoney(money.cost)}
+        <Text size="xs" c="dimmed">
+          {energyText(money.energy_joules, money.energy_cost)}
+        </Text>
+      </Table.Td>
       <Cost cost={money.prefill_cost} seconds={money.prefill_seconds} />
       <Cost cost={money.decode_cost} seconds={money.decode_seconds} />
       <Table.Td ta="right" c={isLoss ? "error" : undefined} fw={600}>
         {formatMoney(money.margin)}
         <Text size="xs" c="dimmed">
-          {money.margin_percent === null ? "no revenue" : `${money.margin_percent} %`}
+          {money.margin_percent === null
+            ? "no revenue"
+            : formatExactShare(Number(money.margin_percent) / 100)}
         </Text>
       </Table.Td>
       <Table.Td ta="right">{formatMoney(money.cache_savings)}</Table.Td>
