@@ -1,6 +1,7 @@
 """The two servers with a door: Veneer's whole stack, as `make up` runs it, and vLLM."""
 
 import json
+import os
 import secrets
 import time
 import urllib.error
@@ -119,6 +120,8 @@ class Vllm:
                 "VLLM_API_KEY": key, "VLLM_CPU_KVCACHE_SPACE": "2", "HF_HUB_OFFLINE": "1", "VLLM_HOST_IP": "127.0.0.1",
                 "GLOO_SOCKET_IFNAME": "lo", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1",
                 "PATH": f"{self._python.parent}:/usr/local/bin:/usr/bin:/bin",
+                # Left to itself it computes on all cores but one.
+                "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, sorted(os.sched_getaffinity(0)))),
             },
         )  # fmt: skip
         self._door = Door(port, key, "base", by_id, {"return_tokens_as_token_ids": True})
