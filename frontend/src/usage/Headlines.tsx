@@ -115,7 +115,7 @@ function PerMillion({ total }: { total: UsageNumbers }) {
       <Text size="sm" c="dimmed" fw={500}>
         Per 1M tokens
       </Text>
-      <Group gap="lg" wrap="nowrap">
+      <Group gap="lg">
         {pairs.map(({ label, value }) => (
           <Tooltip
             key={label}
