@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 STRAY = {"no discrepancy is open", "each line of the engine's journal has its usage event, with the same tokens"}
 TENANTS_PAGES = (
     "keys", "adapters", "members", "invitations", "audit", "usage", "usage/timeseries", "usage/generations", "limits",
-    "alerts", "invoices", "statements", "prices", "account/sessions",
+    "alerts", "invoices", "statements", "prices", "batches", "account/sessions",
 )  # fmt: skip
 OPERATORS_PAGES = (
     "operator/tenants", "operator/people", "operator/alerts", "operator/tenant-alerts", "operator/discrepancies",

@@ -140,7 +140,7 @@ PIXELPOST: Final = Company(
         Stream("Playground", "brand-voice", 4, 90, 120, 0.1, peak=16.0, weekend=0.0),
     ),
     ("10", "2.5", "30", "2"),
-    Spike(_NEWSLETTER, 170, 4.0),
+    Spike(_NEWSLETTER, 320, 4.0),
 )  # fmt: skip
 HARBOR: Final = Company(
     "harbor", "Harbor Data", "200 Pier Road\nNew York, NY", "America/New_York",

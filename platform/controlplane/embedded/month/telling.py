@@ -63,7 +63,8 @@ def tell(
     say(f"periods closed, invoices issued, limits set ({took})")
     took = Stopwatch()
     adapters.compare_versions(by_slug["northwind"], "support-bot", workers, now=days.now)
-    batch.start_batches(by_slug["pixelpost"], "studio", "brand-voice", context_len=served.context_len)
+    for slug, key, model in (("pixelpost", "studio", "brand-voice"), ("northwind", "web chat", "support-bot")):
+        batch.start_batches(by_slug[slug], key, model, context_len=served.context_len)
     news.tell(houses, days.now)
     roll_up()
     say(f"evaluation, batches, alerts and webhooks ({took})")
