@@ -53,8 +53,8 @@ def new_fetcher() -> Fetcher:
 
 
 def send_due(fetcher: Fetcher, *, limit: int = 50, tenant: str = ALL_TENANTS) -> int:
-    """Send what is due of one tenant, or of all, and return how many were tried. Any number of workers may do so side by
-    side."""
+    """Send what is due of one tenant, or of all, and return how many were tried. Any number of workers may do so side
+    by side."""
     tried = 0
     with tenant_scope(tenant):
         for delivery in _claimed(limit):

@@ -95,7 +95,9 @@ def test_what_has_not_expired_stays(acme: Customer) -> None:
 def test_expiring_side_by_side_with_a_close_books_once(acme: Customer) -> None:
     found = grant(acme, "1", expires=AT)
     use(acme, MILLION, AT - DAY)
-    side_by_side([lambda: expire_credit(nobody), lambda: close_period(tenant=acme.tenant, until=AT + DAY, actor="usr")] * 3)
+    side_by_side(
+        [lambda: expire_credit(nobody), lambda: close_period(tenant=acme.tenant, until=AT + DAY, actor="usr")] * 3
+    )
     assert gone(found) == [("expired", D("0.85")), ("used", D("0.15"))]
     assert_books_hold()
 
