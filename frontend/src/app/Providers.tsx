@@ -3,6 +3,7 @@ import { ModalsProvider } from "@mantine/modals";
 import { Notifications } from "@mantine/notifications";
 import { QueryClientProvider } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
+import { SubmitOnce } from "../shared/SubmitOnce";
 import { createQueries } from "./queryClient";
 import { cssVariables, theme } from "./theme";
 
@@ -13,7 +14,7 @@ export function Providers({ children }: { children: ReactNode }) {
       <MantineProvider theme={theme} cssVariablesResolver={cssVariables} defaultColorScheme="auto">
         <ModalsProvider>
           <Notifications position="top-right" />
-          {children}
+          <SubmitOnce>{children}</SubmitOnce>
         </ModalsProvider>
       </MantineProvider>
     </QueryClientProvider>
