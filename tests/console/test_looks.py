@@ -111,6 +111,23 @@ def test_the_operators_dialogues_are_accessible(browser: Browser, site: Site) ->
     page.context.close()
 
 
+@pytest.mark.parametrize("scheme, width", [("light", 1280), ("dark", 390)])
+def test_the_billing_of_a_tenant_is_accessible_and_fits(browser: Browser, site: Site, scheme: str, width: int) -> None:
+    page = new_page(browser, site.url, scheme=scheme, width=width)
+    sign_in(page, site.operator, "/tenants")
+    page.get_by_role("link", name="Billing of Acme").click()
+    expect(page.get_by_role("heading", name="Billing of Acme", level=1)).to_be_visible()
+    look_at(page)
+    keep_pictures(page, "/tenants-billing")
+    for button, title in (("Agree anew", "Agree anew with Acme"), ("Change", "How Acme is billed")):
+        page.get_by_role("button", name=button).click()
+        expect(page.get_by_role("dialog", name=title)).to_be_visible()
+        look_at(page)
+        page.get_by_role("button", name="Cancel").click()
+        expect(page.get_by_role("dialog")).to_have_count(0)
+    page.context.close()
+
+
 def test_the_scheme_is_chosen_and_kept(page: Page, site: Site) -> None:
     sign_in(page, site.acme)
     page.get_by_role("button", name="Colour scheme").click()
