@@ -122,6 +122,8 @@ class Vllm:
                 "PATH": f"{self._python.parent}:/usr/local/bin:/usr/bin:/bin",
                 # Left to itself it computes on all cores but one.
                 "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, sorted(os.sched_getaffinity(0)))),
+                # The OpenMP that it came with, and advises.
+                "LD_PRELOAD": str(self._python.parents[1] / "lib" / "libiomp5.so"),
             },
         )  # fmt: skip
         self._door = Door(port, key, "base", by_id, {"return_tokens_as_token_ids": True})
