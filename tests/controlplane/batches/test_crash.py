@@ -120,15 +120,15 @@ def test_an_attempt_that_was_billed_and_not_kept_is_given_back(
     client: openai.OpenAI, caller: Caller, stack: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The work breaks off between the settlement and the answer's being kept."""
-    keep, broken = one_line._keep, []
+    succeed, broken = one_line._succeed, []
 
     async def break_once(*given: Any) -> None:
         if not broken:
             broken.append(await in_thread(ALL_TENANTS, usage_of, caller))
             raise RuntimeError("broken off")
-        await keep(*given)
+        await succeed(*given)
 
-    monkeypatch.setattr(one_line, "_keep", break_once)
+    monkeypatch.setattr(one_line, "_succeed", break_once)
     batch = create(client, [chat(1)])
     work_off()
     [[event]] = broken
