@@ -22,7 +22,7 @@ it("shows what comes in, what it costs, prefill and decode apart, and what idlen
   });
   renderPage(<MarginPage />, { path: "/margin?by=tenant&range=7d&tz=UTC" });
   const inAll = await screen.findByRole("region", { name: "In all" });
-  expect(within(inAll).getByText("98.0 % of revenue")).toBeDefined();
+  expect(within(inAll).getByText("98% of revenue")).toBeDefined();
   expect(within(inAll).getByText("$0.400")).toBeDefined();
   const table = screen.getByRole("region", { name: "Margin table" });
   expect(within(table).getByText("-$0.00200")).toBeDefined();
