@@ -68,6 +68,7 @@ def keep_pictures(page: Page, path: str) -> None:
     for scheme in ("dark", "light") if is_wide else ("phone",):
         if is_wide:
             page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
+        page.wait_for_timeout(300)  # colours fade into each other
         page.screenshot(path=PICTURES / f"{name}-{scheme}.png", full_page=True)
 
 

@@ -88,8 +88,12 @@ function UseRow({ use }: { use: LimitUse }) {
         <Progress.Root
           aria-label={`${name}: ${formatShare((used + reserved) / 100)} used or reserved`}
         >
-          <Progress.Section value={used} color={used + reserved >= 80 ? "orange" : "veneer"} />
-          <Progress.Section value={reserved} color="gray" striped />
+          <Progress.Section
+            value={used}
+            color={used + reserved >= 80 ? "orange" : "veneer"}
+            withAria={false}
+          />
+          <Progress.Section value={reserved} color="gray" striped withAria={false} />
         </Progress.Root>
       </Table.Td>
       <Table.Td ta="right">{amountWords(use, use.used)}</Table.Td>
