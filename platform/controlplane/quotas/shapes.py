@@ -26,9 +26,7 @@ class DollarsOrNone(serializers.DecimalField):
 
 
 def _budget(**more: Any) -> serializers.DecimalField:
-    return DollarsOrNone(
-        max_digits=16, decimal_places=6, min_value=0, max_value=MAX_BUDGET, allow_null=True, **more
-    )
+    return DollarsOrNone(max_digits=16, decimal_places=6, min_value=0, max_value=MAX_BUDGET, allow_null=True, **more)
 
 
 def _count(most: int) -> serializers.IntegerField:
