@@ -86,6 +86,7 @@ function UseRow({ use }: { use: LimitUse }) {
       </Table.Td>
       <Table.Td miw={120}>
         <Progress.Root
+          role="img"
           aria-label={`${name}: ${formatShare((used + reserved) / 100)} used or reserved`}
         >
           <Progress.Section
