@@ -131,6 +131,25 @@ class BatchFault(Struct, kw_only=True):
     param: str | None
 
 
+class BatchLineFailure(Struct, kw_only=True):
+    """
+    The HTTP status and the error that the line was answered with.
+    """
+
+    status: int
+    code: str | None
+    message: str
+    param: str | None
+
+
+BatchLineStateEnum: TypeAlias = Annotated[
+    Literal["running", "completed", "failed"],
+    Meta(
+        description="* `running` - Running\n* `completed` - Completed\n* `failed` - Failed"
+    ),
+]
+
+
 class BillingProfile(Struct, kw_only=True):
     """
     How the tenant is billed. anchor: on its day of the month periods begin, at midnight in time_zone. tax_rate:
@@ -236,7 +255,7 @@ DeliveryShapeStateEnum: TypeAlias = Annotated[
 class DevicesShape(Struct, kw_only=True):
     """
     All engines, whatever was asked for. up: ready or computing; idle: of that not computing for anybody. idle_cost
-    is nobody's: it is not in the rows.
+    is nobody's: it is not in the rows. energy_cost, idle_energy_cost: of cost and idle_cost, what is energy.
     """
 
     up_seconds: str
@@ -244,6 +263,10 @@ class DevicesShape(Struct, kw_only=True):
     idle_seconds: str
     cost: str
     idle_cost: str
+    energy_joules: str | None
+    energy_cost: str | None
+    idle_energy_joules: str | None
+    idle_energy_cost: str | None
 
 
 class DiscrepancyShape(Struct, kw_only=True):
@@ -364,7 +387,7 @@ GroupByEnum: TypeAlias = Annotated[
 
 class GroupShape(Struct, kw_only=True):
     """
-    cached_tokens is a part of prompt_tokens. amount: what the tenant pays. cost: what the device's time cost.
+    cached_tokens is a part of prompt_tokens. amount: what the tenant pays. cost: what the device cost.
     """
 
     requests: int
@@ -544,7 +567,8 @@ class LookAtInvitationRequest(Struct, kw_only=True):
 class MarginNumbersShape(Struct, kw_only=True):
     """
     revenue: what was charged, less what owners of shared adapters earned. cost = prefill_cost + decode_cost.
-    margin = revenue - cost. cache_savings: what cached prompt tokens would have cost, at the range's average of
+    margin = revenue - cost. energy_cost: the part of cost that is energy; null where no device counts it, or it has no
+    price of its own. cache_savings: what cached prompt tokens would have cost, at the range's average of
     computed ones; an estimate, and not a part of cost.
     """
 
@@ -555,10 +579,12 @@ class MarginNumbersShape(Struct, kw_only=True):
     device_seconds: str
     prefill_seconds: str
     decode_seconds: str
+    energy_joules: str | None
     revenue: str
     cost: str
     prefill_cost: str
     decode_cost: str
+    energy_cost: str | None
     margin: str
     margin_percent: str | None
     revenue_per_1m: str | None
@@ -578,10 +604,12 @@ class MarginRowShape(Struct, kw_only=True):
     device_seconds: str
     prefill_seconds: str
     decode_seconds: str
+    energy_joules: str | None
     revenue: str
     cost: str
     prefill_cost: str
     decode_cost: str
+    energy_cost: str | None
     margin: str
     margin_percent: str | None
     revenue_per_1m: str | None
@@ -602,6 +630,7 @@ class MarginShape(Struct, kw_only=True):
     tz: str
     group_by: GroupByEnum
     cost_per_hour: str
+    cost_per_kwh: str | None
     data: list[MarginRowShape]
     total: MarginNumbersShape
     device: DevicesShape
@@ -624,7 +653,14 @@ class Markup(Struct, kw_only=True):
 
 
 class Markups(Struct, kw_only=True):
+    """
+    max_per_million, owner_percent: what the platform allows, and how much of it is the owner's, of mark-ups that
+    are set now.
+    """
+
     data: list[Markup]
+    max_per_million: str
+    owner_percent: int
 
 
 class ModelSizeShape(Struct, kw_only=True):
@@ -660,7 +696,7 @@ NullEnum: TypeAlias = None
 
 class NumbersShape(Struct, kw_only=True):
     """
-    cached_tokens is a part of prompt_tokens. amount: what the tenant pays. cost: what the device's time cost.
+    cached_tokens is a part of prompt_tokens. amount: what the tenant pays. cost: what the device cost.
     """
 
     requests: int
@@ -672,6 +708,14 @@ class NumbersShape(Struct, kw_only=True):
     cost: str
     amount_per_1m: str | None
     cost_per_1m: str | None
+
+
+OfferKindEnum: TypeAlias = Annotated[
+    Literal["base", "any_adapter", "adapter", "shared"],
+    Meta(
+        description="* `base` - base\n* `any_adapter` - any_adapter\n* `adapter` - adapter\n* `shared` - shared"
+    ),
+]
 
 
 class OpenSessionShape(Struct, kw_only=True):
@@ -834,6 +878,17 @@ PaymentStateEnum: TypeAlias = Annotated[
     Literal["started", "paid", "failed"],
     Meta(description="* `started` - Started\n* `paid` - Paid\n* `failed` - Failed"),
 ]
+
+
+class PeriodEarningShape(Struct, kw_only=True):
+    """
+    What became credit when a period was closed; the statement says from whom and for what.
+    """
+
+    statement_id: str
+    period_start: str
+    period_end: str
+    earned: str
 
 
 class Person(Struct, kw_only=True):
@@ -1698,6 +1753,26 @@ class Batch(Struct, kw_only=True):
     ended_at: str | None
 
 
+class BatchLine(Struct, kw_only=True):
+    """
+    number: of the line in the file, from 1. attempts: how often it was run; the last one counts. failure: null
+    unless it failed, and of lines that failed before failures were kept.
+    """
+
+    number: int
+    custom_id: str
+    state: BatchLineStateEnum
+    attempts: int
+    started_at: str
+    ended_at: str | None
+    failure: BatchLineFailure | None
+
+
+class BatchLinePage(Struct, kw_only=True):
+    data: list[BatchLine]
+    next: str | None
+
+
 class BatchPage(Struct, kw_only=True):
     data: list[Batch]
     next: str | None
@@ -1763,6 +1838,16 @@ class DeliveryShape(Struct, kw_only=True):
 class DiscrepancyPage(Struct, kw_only=True):
     data: list[DiscrepancyShape]
     next: str | None
+
+
+class Earnings(Struct, kw_only=True):
+    """
+    total: the sum of data. closed: earlier periods, the newest first.
+    """
+
+    data: list[StatementEarning]
+    total: str
+    closed: list[PeriodEarningShape]
 
 
 class ErrorBody(Struct, kw_only=True):
@@ -2128,6 +2213,27 @@ class Membership(Struct, kw_only=True):
     )
 
 
+class Offer(Struct, kw_only=True):
+    """
+    Dollars per million tokens of a request of now. kind: the base model, any adapter of yours, one that has a price
+    of its own, or one that `owner` shares with you. surcharge, markup: what of each rate is for running an adapter, and
+    for its owner. batch_discount: percent off for batches.
+    """
+
+    model: str
+    kind: OfferKindEnum
+    base_model: str
+    adapter_id: str | None
+    owner: str | None
+    input: str
+    cached_input: str
+    output: str
+    surcharge: str
+    markup: str
+    batch_discount: int
+    since: str
+
+
 class OnBehalf(Struct, kw_only=True):
     tenant: TenantName
     reason: str
@@ -2197,6 +2303,10 @@ class PersonPage(Struct, kw_only=True):
 class PricePage(Struct, kw_only=True):
     data: list[PriceShape]
     next: str | None
+
+
+class PricePlan(Struct, kw_only=True):
+    data: list[Offer]
 
 
 class PricePreviewShape(Struct, kw_only=True):
