@@ -1842,12 +1842,13 @@ class DiscrepancyPage(Struct, kw_only=True):
 
 class Earnings(Struct, kw_only=True):
     """
-    total: the sum of data. closed: earlier periods, the newest first.
+    total: the sum of data. closed: earlier periods, the newest first; they begin at midnight in time_zone.
     """
 
     data: list[StatementEarning]
     total: str
     closed: list[PeriodEarningShape]
+    time_zone: str
 
 
 class ErrorBody(Struct, kw_only=True):
@@ -2066,7 +2067,8 @@ class InvoiceEntry(Struct, kw_only=True):
 
 class InvoiceShape(Struct, kw_only=True):
     """
-    total = subtotal + tax. open: what is still asked for; below zero where too much was paid.
+    total = subtotal + tax. open: what is still asked for; below zero where too much was paid. time_zone: where the
+    period begins and ends at midnight.
 
     state: paid once nothing is open, overdue after due_on, else open.
     """
@@ -2076,6 +2078,7 @@ class InvoiceShape(Struct, kw_only=True):
     statement_id: str
     period_start: str
     period_end: str
+    time_zone: str
     currency: str
     subtotal: str
     tax_name: str
@@ -2625,7 +2628,8 @@ class FleetShape(Struct, kw_only=True):
 
 class FullInvoiceShape(Struct, kw_only=True):
     """
-    total = subtotal + tax. open: what is still asked for; below zero where too much was paid.
+    total = subtotal + tax. open: what is still asked for; below zero where too much was paid. time_zone: where the
+    period begins and ends at midnight.
 
     state: paid once nothing is open, overdue after due_on, else open.
     """
@@ -2635,6 +2639,7 @@ class FullInvoiceShape(Struct, kw_only=True):
     statement_id: str
     period_start: str
     period_end: str
+    time_zone: str
     currency: str
     subtotal: str
     tax_name: str
@@ -2645,7 +2650,6 @@ class FullInvoiceShape(Struct, kw_only=True):
     state: InvoiceStateEnum
     due_on: str
     created_at: str
-    time_zone: str
     seller: PartyShape
     buyer: PartyShape
     lines: list[InvoiceLine]

@@ -2842,11 +2842,12 @@ export interface components {
             proof_url: string;
             proof_line: string;
         };
-        /** @description total: the sum of data. closed: earlier periods, the newest first. */
+        /** @description total: the sum of data. closed: earlier periods, the newest first; they begin at midnight in time_zone. */
         Earnings: {
             data: components["schemas"]["StatementEarning"][];
             total: string;
             closed: components["schemas"]["PeriodEarningShape"][];
+            time_zone: string;
         };
         /** @description Dollars, exact. change_percent: with one decimal; null where nothing was paid before. */
         EffectShape: {
@@ -3040,7 +3041,8 @@ export interface components {
             late: boolean;
         };
         /**
-         * @description total = subtotal + tax. open: what is still asked for; below zero where too much was paid.
+         * @description total = subtotal + tax. open: what is still asked for; below zero where too much was paid. time_zone: where the
+         *     period begins and ends at midnight.
          *
          *     state: paid once nothing is open, overdue after due_on, else open.
          */
@@ -3052,6 +3054,7 @@ export interface components {
             period_start: string;
             /** Format: date-time */
             period_end: string;
+            time_zone: string;
             currency: string;
             subtotal: string;
             tax_name: string;
@@ -3064,7 +3067,6 @@ export interface components {
             due_on: string;
             /** Format: date-time */
             created_at: string;
-            time_zone: string;
             seller: components["schemas"]["PartyShape"];
             buyer: components["schemas"]["PartyShape"];
             lines: components["schemas"]["InvoiceLine"][];
@@ -3270,7 +3272,8 @@ export interface components {
             next: string | null;
         };
         /**
-         * @description total = subtotal + tax. open: what is still asked for; below zero where too much was paid.
+         * @description total = subtotal + tax. open: what is still asked for; below zero where too much was paid. time_zone: where the
+         *     period begins and ends at midnight.
          *
          *     state: paid once nothing is open, overdue after due_on, else open.
          */
@@ -3282,6 +3285,7 @@ export interface components {
             period_start: string;
             /** Format: date-time */
             period_end: string;
+            time_zone: string;
             currency: string;
             subtotal: string;
             tax_name: string;

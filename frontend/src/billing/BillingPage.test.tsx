@@ -22,6 +22,7 @@ const invoice = {
   statement_id: "stm_1",
   period_start: "2026-02-01T00:00:00Z",
   period_end: "2026-03-01T00:00:00Z",
+  time_zone: "UTC",
   currency: "USD",
   subtotal: "12.34",
   tax_name: "VAT",

@@ -5,10 +5,10 @@ import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
 import { formatExactMoney, formatMoney } from "../shared/money";
 import { formatCompact, formatCount } from "../shared/numbers";
-import { formatUtcDate } from "../shared/time";
+import { formatPeriod } from "../shared/time";
 import { type Earning, type Earnings, useEarnings, useStatement } from "./earnings";
 
-type Period = Earnings["closed"][number];
+type Period = Earnings["closed"][number] & { days: string };
 
 const COLUMNS: (string | Column)[] = [
   "Adapter",
@@ -45,7 +45,9 @@ export function EarningsCard() {
         closed.
       </Text>
       <EarningTable rows={earnings.data.data} total={earnings.data.total} />
-      {earnings.data.closed.length > 0 && <Periods periods={earnings.data.closed} onShow={show} />}
+      {earnings.data.closed.length > 0 && (
+        <Periods periods={periodsOf(earnings.data)} onShow={show} />
+      )}
       {shown && <PeriodModal period={shown} onClose={() => show(null)} />}
     </Card>
   );
@@ -85,8 +87,11 @@ function EarningRows({ rows }: { rows: Earning[] }) {
   ));
 }
 
-function nameOf({ period_start: start, period_end: end }: Period): string {
-  return `${formatUtcDate(start)} – ${formatUtcDate(end)}`;
+function periodsOf({ closed, time_zone }: Earnings): Period[] {
+  return closed.map((period) => ({
+    ...period,
+    days: formatPeriod(period.period_start, period.period_end, time_zone),
+  }));
 }
 
 function Periods({ periods, onShow }: { periods: Period[]; onShow: (period: Period) => void }) {
@@ -94,7 +99,7 @@ function Periods({ periods, onShow }: { periods: Period[]; onShow: (period: Peri
     <DataTable columns={PERIODS} minWidth={420} bare dense>
       {periods.map((period) => (
         <Table.Tr key={period.statement_id}>
-          <Table.Td>{nameOf(period)}</Table.Td>
+          <Table.Td>{period.days}</Table.Td>
           <Table.Td ta="right" className="figures">
             {formatMoney(period.earned)}
           </Table.Td>
@@ -103,7 +108,7 @@ function Periods({ periods, onShow }: { periods: Period[]; onShow: (period: Peri
               size="compact-xs"
               variant="default"
               onClick={() => onShow(period)}
-              aria-label={`From whom, ${nameOf(period)}`}
+              aria-label={`From whom, ${period.days}`}
             >
               From whom
             </Button>
@@ -117,7 +122,7 @@ function Periods({ periods, onShow }: { periods: Period[]; onShow: (period: Peri
 function PeriodModal({ period, onClose }: { period: Period; onClose: () => void }) {
   const statement = useStatement(period.statement_id);
   return (
-    <Modal opened onClose={onClose} title={`Earned ${nameOf(period)}`} size="lg">
+    <Modal opened onClose={onClose} title={`Earned ${period.days}`} size="lg">
       {statement.isPending && <LoadingCards count={1} height={120} />}
       {statement.isError && (
         <ErrorState

@@ -5,7 +5,7 @@ import type { Invoice } from "../api/types";
 import { notifyFailed } from "../shared/confirm";
 import { ACTIONS, type Column, DataTable } from "../shared/DataTable";
 import { formatMoney } from "../shared/money";
-import { formatUtcDate } from "../shared/time";
+import { formatPeriod, formatUtcDate } from "../shared/time";
 import { InvoiceModal } from "./InvoiceModal";
 import { PayButton } from "./PayButton";
 import { useInvoicePdf } from "./queries";
@@ -37,7 +37,9 @@ function InvoiceRow({ invoice }: { invoice: Invoice }) {
   return (
     <Table.Tr>
       <Table.Td fw={600}>{invoice.number}</Table.Td>
-      <Table.Td>{`${formatUtcDate(invoice.period_start)} – ${formatUtcDate(invoice.period_end)}`}</Table.Td>
+      <Table.Td>
+        {formatPeriod(invoice.period_start, invoice.period_end, invoice.time_zone)}
+      </Table.Td>
       <Table.Td ta="right" className="figures">
         {formatMoney(invoice.total)}
       </Table.Td>

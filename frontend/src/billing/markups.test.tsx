@@ -40,7 +40,7 @@ const offer = {
 it("shows what others' use has earned, to the last digit, and from whom in earlier periods", async () => {
   fakeServer({
     "GET /api/v1/earnings": {
-      body: { data: [earning], total: "1.600000000001", closed: [period] },
+      body: { data: [earning], total: "1.600000000001", closed: [period], time_zone: "UTC" },
     },
     "GET /api/v1/statements/stm_1": {
       body: { earnings: [{ ...earning, grantee: "initech", amount: "6.4" }], lines: [] },

@@ -14,7 +14,7 @@ import {
   formatShare,
   separators,
 } from "./numbers";
-import { formatAgo, formatDate, formatDateTime } from "./time";
+import { formatAgo, formatDate, formatDateTime, formatPeriod } from "./time";
 
 afterEach(() => vi.unstubAllGlobals());
 
@@ -108,4 +108,10 @@ it("knows no locale where the system names none", () => {
   vi.stubGlobal("navigator", { language: "en-US@posix" });
   expect(viewerLocale()).toBeUndefined();
   expect(formatCount(0)).toBe("0");
+});
+
+it("names a billing period by its own days, in the zone that it keeps", () => {
+  vi.stubGlobal("navigator", { language: "en-US" });
+  const october = formatPeriod("2026-09-30T22:00:00Z", "2026-10-31T23:00:00Z", "Europe/Paris");
+  expect(october.replace(/[\u2009\u202f\u00a0]/g, " ")).toBe("Oct 1 – 31, 2026");
 });

@@ -1,4 +1,4 @@
-import { dateFormat } from "./locale";
+import { dateFormat, viewerLocale } from "./locale";
 
 const dateTime = dateFormat({
   year: "numeric",
@@ -28,9 +28,15 @@ export function formatDate(iso: string): string {
   return date().format(new Date(iso));
 }
 
-/** Of a day as such, and of a billing period, which begins and ends by UTC. */
+/** Of a day as such. */
 export function formatUtcDate(iso: string): string {
   return utcDate().format(new Date(iso));
+}
+
+/** "1 – 31 Mar 2026": the days of a billing period, whose end is not part of it, in the zone that it keeps. */
+export function formatPeriod(start: string, end: string, timeZone: string): string {
+  const days = new Intl.DateTimeFormat(viewerLocale(), { dateStyle: "medium", timeZone });
+  return days.formatRange(new Date(start), new Date(new Date(end).getTime() - 1));
 }
 
 /** "3 minutes ago", "in 2 days"; the date itself beyond a month. */

@@ -5,7 +5,7 @@ import { ACTIONS, type Column, DataTable } from "../shared/DataTable";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
 import { formatMoney } from "../shared/money";
-import { formatUtcDate } from "../shared/time";
+import { formatPeriod, formatUtcDate } from "../shared/time";
 import { EntryModal } from "./EntryModal";
 import { useTenantInvoices } from "./queries";
 
@@ -51,7 +51,9 @@ function Row({ invoice, onBook }: { invoice: Invoice; onBook: () => void }) {
   return (
     <Table.Tr>
       <Table.Td fw={600}>{invoice.number}</Table.Td>
-      <Table.Td>{`${formatUtcDate(invoice.period_start)} – ${formatUtcDate(invoice.period_end)}`}</Table.Td>
+      <Table.Td>
+        {formatPeriod(invoice.period_start, invoice.period_end, invoice.time_zone)}
+      </Table.Td>
       <Table.Td ta="right" className="figures">
         {formatMoney(invoice.total)}
       </Table.Td>

@@ -12,6 +12,7 @@ from controlplane.api_view import APIView
 from controlplane.billing.costing import money_text
 from controlplane.billing.earnings import earnings_under_way
 from controlplane.billing.models import Statement
+from controlplane.billing.profiles import profile_of
 from controlplane.billing.rounding import NOTHING
 from controlplane.billing.shapes import EarningShape
 from controlplane.rest import Allowed, tenant_of
@@ -36,11 +37,12 @@ class EarningsApi(APIView):
     action_needed = "billing:read"
 
     class Output(serializers.Serializer[Any]):
-        """total: the sum of data. closed: earlier periods, the newest first."""
+        """total: the sum of data. closed: earlier periods, the newest first; they begin at midnight in time_zone."""
 
         data = EarningShape(many=True)  # type: ignore[assignment]  # a field, whatever its name
         total = serializers.CharField()
         closed = PeriodEarningShape(many=True)
+        time_zone = serializers.CharField()
 
         class Meta:
             ref_name = "Earnings"
@@ -53,7 +55,8 @@ class EarningsApi(APIView):
         rows = earnings_under_way(tenant)
         data = [{**{name: row[name] for name in _KEPT}, "amount": money_text(row["amount"])} for row in rows]
         total = sum((row["amount"] for row in rows), NOTHING)
-        return Response({"data": data, "total": money_text(total), "closed": _closed(tenant)})
+        zone = profile_of(tenant).time_zone
+        return Response({"data": data, "total": money_text(total), "closed": _closed(tenant), "time_zone": zone})
 
 
 def _closed(tenant: Tenant) -> list[dict[str, Any]]:

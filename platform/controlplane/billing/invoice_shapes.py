@@ -13,7 +13,8 @@ from controlplane.billing.shapes import LineShape
 
 
 class InvoiceShape(serializers.Serializer[Any]):
-    """total = subtotal + tax. open: what is still asked for; below zero where too much was paid.
+    """total = subtotal + tax. open: what is still asked for; below zero where too much was paid. time_zone: where the
+    period begins and ends at midnight.
 
     state: paid once nothing is open, overdue after due_on, else open.
     """
@@ -23,6 +24,7 @@ class InvoiceShape(serializers.Serializer[Any]):
     statement_id = serializers.CharField()
     period_start = serializers.DateTimeField()
     period_end = serializers.DateTimeField()
+    time_zone = serializers.CharField()
     currency = serializers.CharField()
     subtotal = serializers.CharField()
     tax_name = serializers.CharField()
@@ -69,7 +71,6 @@ class PartyShape(serializers.Serializer[Any]):
 
 
 class FullInvoiceShape(InvoiceShape):
-    time_zone = serializers.CharField()
     seller = PartyShape()
     buyer = PartyShape()
     lines = InvoiceLineShape(many=True)
@@ -102,6 +103,7 @@ def invoice_body(invoice: Invoice) -> dict[str, Any]:
         "statement_id": invoice.statement_id,
         "period_start": invoice.statement.period_start,
         "period_end": invoice.statement.period_end,
+        "time_zone": invoice.time_zone,
         "currency": "USD",
         **{name: f"{getattr(invoice, name):f}" for name in ("subtotal", "tax", "total")},
         "tax_name": invoice.tax_name,
@@ -121,7 +123,7 @@ def _is_overdue(invoice: Invoice) -> bool:
 
 def full_invoice_body(invoice: Invoice) -> dict[str, Any]:
     entries = [entry_body(entry) for entry in invoice.entries.order_by("created_at", "id")]
-    kept = {name: getattr(invoice, name) for name in ("time_zone", "seller", "buyer", "lines")}
+    kept = {name: getattr(invoice, name) for name in ("seller", "buyer", "lines")}
     return {**invoice_body(invoice), **kept, "entries": entries}
 
 
