@@ -269,10 +269,13 @@ def test_the_rules_are_told_before_somebody_breaks_them(owner: Api, grant: Adapt
     assert (body["max_per_million"], body["owner_percent"]) == ("7.5", 85)
 
 
+NOTHING_EARNED = {"data": [], "total": "0", "closed": [], "time_zone": "UTC"}
+
+
 def test_what_is_earned_is_shown_at_once_and_kept_by_period(cast: Cast, owner: Api, grant: AdapterGrant) -> None:
     cast.acme.created_at = AT - timedelta(days=3)
     cast.acme.save()
-    assert owner.get("earnings")[1] == {"data": [], "total": "0", "closed": []}
+    assert owner.get("earnings")[1] == NOTHING_EARNED
     for slug, tokens in (("third", MILLION), ("fourth", 3 * MILLION)):
         payer = customer_named(slug)
         set_markup(
@@ -288,7 +291,7 @@ def test_what_is_earned_is_shown_at_once_and_kept_by_period(cast: Cast, owner: A
     body = owner.get("earnings")[1]
     assert (body["data"], body["total"]) == ([], "0")
     assert [(row["statement_id"], row["earned"]) for row in body["closed"]] == [(statement.id, "6.4")]
-    assert signed_in(cast.stranger).get("earnings")[1] == {"data": [], "total": "0", "closed": []}
+    assert signed_in(cast.stranger).get("earnings")[1] == NOTHING_EARNED
 
 
 def test_only_the_owner_of_the_grant_sets_it(stranger: Api, owner: Api, cast: Cast, grant: AdapterGrant) -> None:
