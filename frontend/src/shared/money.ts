@@ -8,8 +8,14 @@ const DECIMAL = /^-?\d+(\.\d+)?$/;
 const LEDGER_DIGITS = 12;
 const SHOWN_DIGITS = 3;
 
+/** There is one kind of dollar here, so that no reader needs it spelt as "US$", which would not fit a table. */
 function dollars(options: Intl.NumberFormatOptions) {
-  return numberFormat({ style: "currency", currency: "USD", ...options });
+  return numberFormat({
+    style: "currency",
+    currency: "USD",
+    currencyDisplay: "narrowSymbol",
+    ...options,
+  });
 }
 
 function dollarsOf(minimumFractionDigits: number, maximumFractionDigits: number) {
