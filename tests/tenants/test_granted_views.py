@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from psycopg import sql
 
-from tests.tenants.made_rows import PROTECTED, A, B, Rows, made_rows
+from tests.tenants.made_rows import PROTECTED, PUBLISHED, A, B, Rows, made_rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # All that anybody may be shown of another tenant, by view. Whoever adds a column says why it is not private.
@@ -78,6 +78,8 @@ def test_neither_side_can_read_a_row_of_the_others(rows: Rows) -> None:
     for reader, other in ((A, B), (B, A)):
         rows.as_tenant(reader)
         for (table,) in rows.conn.execute(PROTECTED).fetchall():
+            if table in PUBLISHED:
+                continue
             key = sql.Identifier(rows.primary[table])
             found = rows.conn.execute(sql.SQL("SELECT {} FROM {}").format(key, sql.Identifier(table))).fetchall()
             assert (rows.identity(table, other),) not in found, table

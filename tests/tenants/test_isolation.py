@@ -9,7 +9,7 @@ from psycopg import sql
 
 from tenants.roles import APP, OPERATOR
 from tenants.scope import ALL_TENANTS
-from tests.tenants.made_rows import PROTECTED, A, B, Rows, made_rows
+from tests.tenants.made_rows import PROTECTED, PUBLISHED, A, B, Rows, made_rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # Of nobody in particular: people and what they prove themselves with, Django's own, the platform's books.
@@ -26,8 +26,6 @@ OPERATORS = {
     "billing_providernotice",
     "billing_takenback",
 }
-# It sees all of it, and writes none of it.
-PUBLISHED = {"billing_rollupmark"}
 
 
 @pytest.fixture
