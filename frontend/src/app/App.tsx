@@ -40,7 +40,7 @@ export function App() {
 function Wait() {
   return (
     <Center component="main" mih="100dvh">
-      <Loader aria-label="Loading" />
+      <Loader role="status" aria-label="Loading" />
     </Center>
   );
 }

@@ -28,7 +28,7 @@ function Row({ row }: { row: Discrepancy }) {
         <Code>{row.request_id}</Code>
       </Table.Td>
       <Table.Td>
-        <Text size="xs" c="dimmed" maw={320} style={{ overflowWrap: "anywhere" }}>
+        <Text size="xs" c="dimmed" miw={260} maw={320} style={{ overflowWrap: "anywhere" }}>
           {detailWords(row.details)}
         </Text>
       </Table.Td>

@@ -17,7 +17,7 @@ export function JoinPage({ token, session }: Props) {
   if (invitation.isPending) {
     return (
       <Center component="main" mih="100dvh">
-        <Loader aria-label="Loading" />
+        <Loader role="status" aria-label="Loading" />
       </Center>
     );
   }

@@ -75,7 +75,7 @@ function UseRow({ use }: { use: LimitUse }) {
   return (
     <Table.Tr>
       <Table.Td>
-        <Group gap="xs" wrap="nowrap">
+        <Group gap="xs">
           {name}
           {use.binds && (
             <Badge size="sm" variant="light" color="orange" tt="none">

@@ -34,7 +34,7 @@ export function CompanyReturnPage({ query, onDone }: Props) {
         </Stack>
       ) : (
         <Center>
-          <Loader aria-label="Signing in" />
+          <Loader role="status" aria-label="Signing in" />
         </Center>
       )}
     </Doorway>
