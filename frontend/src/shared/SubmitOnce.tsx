@@ -1,21 +1,17 @@
-import { type FormEvent, type ReactNode, useRef } from "react";
-
-const AGAIN_MS = 500;
+import type { MouseEvent, ReactNode } from "react";
 
 /** A double click on a form's button is one click: what it asks for is not done twice. */
 export function SubmitOnce({ children }: { children: ReactNode }) {
-  const last = useRef<{ form: EventTarget; at: number } | null>(null);
-  const guard = (event: FormEvent) => {
-    const { target: form, timeStamp: at } = event;
-    if (last.current?.form === form && at - last.current.at < AGAIN_MS) {
+  const guard = (event: MouseEvent) => {
+    const isAgain = event.detail > 1; // browsers count the clicks of one quick series
+    const button = event.target instanceof Element ? event.target.closest("button") : null;
+    if (isAgain && button?.type === "submit") {
       event.preventDefault();
       event.stopPropagation();
-    } else {
-      last.current = { form, at };
     }
   };
   return (
-    <div style={{ display: "contents" }} onSubmitCapture={guard}>
+    <div style={{ display: "contents" }} onClickCapture={guard}>
       {children}
     </div>
   );
