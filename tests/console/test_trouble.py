@@ -32,7 +32,7 @@ def test_an_upload_outlives_the_server(page: Page, site: Site, tmp_path: Path) -
     page.route(WEIGHTS, die, times=1)
     begin_upload(page, site, write_folder(tmp_path, name, peft_folder(seed=41)))
     try:
-        expect(page.get_by_role("alert")).to_contain_text(f"The upload of {name} stopped")
+        expect(page.get_by_role("alert", name=f"The upload of {name}")).to_contain_text("stopped")
         expect(page.get_by_text("polling", exact=True)).to_be_visible()
     finally:
         site.web.start()
