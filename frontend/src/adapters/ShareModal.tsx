@@ -5,7 +5,7 @@ import { messageOf } from "../api/errors";
 import type { Adapter, AdapterGrant } from "../api/types";
 import { useTenant } from "../session/context";
 import { CopyText } from "../shared/CopyText";
-import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { confirmDanger, notifyDone, tell } from "../shared/confirm";
 import { ACTIONS, DataTable } from "../shared/DataTable";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
@@ -118,11 +118,11 @@ function GrantRow({ adapter, grant }: { adapter: Adapter; grant: AdapterGrant })
       text: `The next request of ${grant.tenant} for ${adapter.name} is refused. What it used stays on its bill.`,
       confirm: "Stop sharing",
       onConfirm: () =>
-        revoke.mutate(grant.id, {
-          onSuccess: () =>
-            notifyDone(`${adapter.name} is not shared with ${grant.tenant} any more.`),
-          onError: (error) => notifyFailed("It is still shared", error),
-        }),
+        tell(
+          revoke.mutateAsync(grant.id),
+          `${adapter.name} is not shared with ${grant.tenant} any more.`,
+          "It is still shared",
+        ),
     });
   return (
     <Table.Tr>

@@ -3,7 +3,7 @@ import type { SharedAdapter } from "../api/types";
 import { containedText } from "../billing/offers";
 import { type Offer, usePricePlan } from "../billing/pricePlan";
 import { CopyText } from "../shared/CopyText";
-import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { confirmDanger, tell } from "../shared/confirm";
 import { ACTIONS, DataTable } from "../shared/DataTable";
 import { formatMoney } from "../shared/money";
 import { useGiveBack, useSharedAdapters } from "./queries";
@@ -56,10 +56,11 @@ function SharedRow({ adapter, offer, canWrite }: RowProps) {
       text: `Your next request for ${adapter.model} is refused. ${adapter.owner} may share it with you again.`,
       confirm: "Give it back",
       onConfirm: () =>
-        giveBack.mutate(adapter.id, {
-          onSuccess: () => notifyDone(`${adapter.model} is not yours to call any more.`),
-          onError: (error) => notifyFailed("It is still shared with you", error),
-        }),
+        tell(
+          giveBack.mutateAsync(adapter.id),
+          `${adapter.model} is not yours to call any more.`,
+          "It is still shared with you",
+        ),
     });
   const versions = adapter.versions.map((number) => `v${number}`).join(", ");
   return (

@@ -1,7 +1,7 @@
 import { ActionIcon, Menu } from "@mantine/core";
 import { IconDots, IconDownload, IconTrash } from "@tabler/icons-react";
 import type { Adapter, Version } from "../api/types";
-import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { confirmDanger, notifyFailed, tell } from "../shared/confirm";
 import { formatBytes } from "../shared/numbers";
 import { useDeleteVersion, useDownload } from "./queries";
 import { trafficShare } from "./versions";
@@ -70,9 +70,6 @@ function useVersionDeletion(version: Version, name: string): () => void {
       text: `Its files go, and the name ${name} is refused from now on. Its number is not given again.`,
       confirm: "Delete the version",
       onConfirm: () =>
-        remove.mutate(version.id, {
-          onSuccess: () => notifyDone(`${name} is deleted.`),
-          onError: (error) => notifyFailed(`${name} was not deleted`, error),
-        }),
+        tell(remove.mutateAsync(version.id), `${name} is deleted.`, `${name} was not deleted`),
     });
 }

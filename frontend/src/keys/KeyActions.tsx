@@ -3,7 +3,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconBan, IconDots, IconGauge, IconPencil, IconRefresh } from "@tabler/icons-react";
 import type { ApiKey } from "../api/types";
 import { LimitsModal } from "../limits/LimitsModal";
-import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { confirmDanger, tell } from "../shared/confirm";
 import { EditKeyModal } from "./EditKeyModal";
 import { useRevokeKey } from "./queries";
 import { RotateKeyModal } from "./RotateKeyModal";
@@ -20,10 +20,11 @@ export function KeyActions({ apiKey }: { apiKey: ApiKey }) {
       text: "Programs that use this key are refused within a second. This cannot be undone.",
       confirm: "Revoke the key",
       onConfirm: () =>
-        revoke.mutate(apiKey.id, {
-          onSuccess: () => notifyDone(`${apiKey.name} is revoked.`),
-          onError: (error) => notifyFailed(`${apiKey.name} was not revoked`, error),
-        }),
+        tell(
+          revoke.mutateAsync(apiKey.id),
+          `${apiKey.name} is revoked.`,
+          `${apiKey.name} was not revoked`,
+        ),
     });
   return (
     <>

@@ -1,6 +1,6 @@
 import { Button, Stack, Table, Title } from "@mantine/core";
 import type { Invitation } from "../api/types";
-import { notifyDone, notifyFailed } from "../shared/confirm";
+import { tell } from "../shared/confirm";
 import { ACTIONS, DataTable } from "../shared/DataTable";
 import { formatDateTime } from "../shared/time";
 import { useWithdraw } from "./queries";
@@ -38,10 +38,11 @@ function WithdrawButton({ invitation }: { invitation: Invitation }) {
       loading={withdraw.isPending}
       aria-label={`Withdraw the invitation of ${invitation.email}`}
       onClick={() =>
-        withdraw.mutate(invitation.id, {
-          onSuccess: () => notifyDone(`The link of ${invitation.email} opens nothing any more.`),
-          onError: (error) => notifyFailed("The invitation was not withdrawn", error),
-        })
+        tell(
+          withdraw.mutateAsync(invitation.id),
+          `The link of ${invitation.email} opens nothing any more.`,
+          "The invitation was not withdrawn",
+        )
       }
     >
       Withdraw

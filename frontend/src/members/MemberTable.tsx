@@ -1,7 +1,7 @@
 import { Badge, Button, Group, Select, Table, Text } from "@mantine/core";
 import type { Member, OwnRole, Role } from "../api/types";
 import { useTenant } from "../session/context";
-import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { confirmDanger, notifyDone, notifyFailed, tell } from "../shared/confirm";
 import { ACTIONS, DataTable } from "../shared/DataTable";
 import { formatDate } from "../shared/time";
 import { useChangeRole, useRemoveMember } from "./queries";
@@ -80,10 +80,11 @@ function RemoveButton({ member }: { member: Member }) {
       text: "They are refused at once. Keys that they issued stay: revoke those that should not.",
       confirm: "Remove from the tenant",
       onConfirm: () =>
-        remove.mutate(member.id, {
-          onSuccess: () => notifyDone(`${member.email} is removed.`),
-          onError: (error) => notifyFailed(`${member.email} was not removed`, error),
-        }),
+        tell(
+          remove.mutateAsync(member.id),
+          `${member.email} is removed.`,
+          `${member.email} was not removed`,
+        ),
     });
   return (
     <Button

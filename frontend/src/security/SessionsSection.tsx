@@ -1,6 +1,6 @@
 import { Badge, Button, Group, Table, Text } from "@mantine/core";
 import type { OpenSession } from "../api/types";
-import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { confirmDanger, tell } from "../shared/confirm";
 import { ACTIONS, DataTable } from "../shared/DataTable";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
@@ -69,10 +69,11 @@ function EndButton({ session }: { session: OpenSession }) {
       loading={end.isPending}
       aria-label={`End the session of ${session.device} at ${session.address}`}
       onClick={() =>
-        end.mutate(session.id, {
-          onSuccess: () => notifyDone(`${session.device} is signed out.`),
-          onError: (error) => notifyFailed("The session was not ended", error),
-        })
+        tell(
+          end.mutateAsync(session.id),
+          `${session.device} is signed out.`,
+          "The session was not ended",
+        )
       }
     >
       End
@@ -88,10 +89,11 @@ function EndOthersButton() {
       text: "Every browser but this one is signed out at once.",
       confirm: "End them",
       onConfirm: () =>
-        end.mutate(undefined, {
-          onSuccess: () => notifyDone("You are signed in here only."),
-          onError: (error) => notifyFailed("The sessions were not ended", error),
-        }),
+        tell(
+          end.mutateAsync(undefined),
+          "You are signed in here only.",
+          "The sessions were not ended",
+        ),
     });
   return (
     <Button variant="default" onClick={confirm} loading={end.isPending}>

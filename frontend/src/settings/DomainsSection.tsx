@@ -4,7 +4,7 @@ import { messageOf } from "../api/errors";
 import type { SignInDomain } from "../api/types";
 import { Section } from "../security/Section";
 import { CopyText } from "../shared/CopyText";
-import { notifyDone, notifyFailed } from "../shared/confirm";
+import { notifyDone, tell } from "../shared/confirm";
 import { useAddDomain, useConfirmDomain, useRemoveDomain } from "./queries";
 
 export function DomainsSection({ domains }: { domains: SignInDomain[] }) {
@@ -41,10 +41,7 @@ function DomainRow({ domain }: { domain: SignInDomain }) {
           loading={remove.isPending}
           aria-label={`Remove ${domain.name}`}
           onClick={() =>
-            remove.mutate(undefined, {
-              onSuccess: () => notifyDone(`${domain.name} is removed.`),
-              onError: (error) => notifyFailed("Nothing was removed", error),
-            })
+            tell(remove.mutateAsync(undefined), `${domain.name} is removed.`, "Nothing was removed")
           }
         >
           Remove

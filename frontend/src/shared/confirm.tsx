@@ -25,6 +25,14 @@ export function notifyDone(message: string): void {
   notifications.show({ message, color: "veneer" });
 }
 
+/** How a deed went: also where what asked for it, the row of a thing that is gone now, has left the page by then. */
+export function tell(deed: Promise<unknown>, done: string, failed: string): void {
+  deed.then(
+    () => notifyDone(done),
+    (error) => notifyFailed(failed, error),
+  );
+}
+
 export function notifyFailed(title: string, error: unknown): void {
   notifications.show({ title, message: messageOf(error), color: "red", autoClose: 10_000 });
 }

@@ -9,7 +9,7 @@ import {
   IconTrash,
 } from "@tabler/icons-react";
 import type { Webhook } from "../api/types";
-import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { confirmDanger, notifyFailed, tell } from "../shared/confirm";
 import { EditWebhookModal } from "./EditWebhookModal";
 import { useChangeWebhook, useDeleteWebhook, useTestWebhook } from "./queries";
 import { RotateSecretModal } from "./RotateSecretModal";
@@ -20,10 +20,11 @@ export function WebhookMenu({ webhook }: { webhook: Webhook }) {
   const test = useTestWebhook();
   const { confirmOff, confirmDelete } = useEndings(webhook);
   const sendTest = () =>
-    test.mutate(webhook.id, {
-      onSuccess: () => notifyDone("A test is on its way: its delivery shows what comes of it."),
-      onError: (error) => notifyFailed("The test was not sent", error),
-    });
+    tell(
+      test.mutateAsync(webhook.id),
+      "A test is on its way: its delivery shows what comes of it.",
+      "The test was not sent",
+    );
   const isOn = webhook.disabled_at === null;
   return (
     <>
@@ -87,10 +88,11 @@ function useEndings(webhook: Webhook) {
       text: `Nothing more is sent to ${webhook.url}, and the record of what was sent to it is gone.`,
       confirm: "Delete the webhook",
       onConfirm: () =>
-        remove.mutate(webhook.id, {
-          onSuccess: () => notifyDone("The webhook is deleted."),
-          onError: (error) => notifyFailed("The webhook was not deleted", error),
-        }),
+        tell(
+          remove.mutateAsync(webhook.id),
+          "The webhook is deleted.",
+          "The webhook was not deleted",
+        ),
     });
   return { confirmOff, confirmDelete };
 }
