@@ -145,6 +145,8 @@ DATABASES = {
         **_login(DATABASE_URL),
         # Connections are pooled: a new scram connection costs 5 ms.
         "OPTIONS": {"options": STARTUP_OPTIONS, "pool": {"min_size": 0, "max_size": 8, "timeout": 10}},
+        # 0.1 ms, so that a database that was started anew costs nobody an answer.
+        "CONN_HEALTH_CHECKS": True,
         "OWNER": _login(_owner_url()),  # who migrates
     }
 }

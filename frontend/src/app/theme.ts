@@ -52,13 +52,14 @@ export const theme = createTheme({
   },
 });
 
-/** Mantine's own greys and reds for text miss WCAG AA on a white ground. */
+/** Mantine's own greys, reds and oranges for text miss WCAG AA on a light ground. */
 export const cssVariables: CSSVariablesResolver = () => ({
   variables: {},
   light: {
     "--mantine-color-dimmed": "var(--mantine-color-gray-7)",
     "--mantine-color-placeholder": "var(--mantine-color-gray-7)",
     "--mantine-color-error": "var(--mantine-color-red-9)",
+    "--mantine-color-orange-light-color": "#b0390a",
     "--veneer-canvas": "#f7f9f9",
     "--veneer-track": "var(--mantine-color-gray-2)",
   },
