@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from controlplane.billing.costing import money_text
-from controlplane.billing.rates import RATES, rate, rates
+from controlplane.billing.rates import RATES, markup_in_force, price_in_force, rate, rates
 from tenants.sql import Plan, Query, Row
 
 # An adapter without a name is any that has no price of its own.
@@ -20,14 +20,9 @@ FROM unnest(%(models)s::text[], %(adapters)s::text[], %(runs)s::boolean[])
     WITH ORDINALITY asked (base_model, adapter_id, runs_adapter, place)
 CROSS JOIN LATERAL (
     SELECT * FROM billing_price price
-    WHERE price.base_model = asked.base_model
-      AND (price.tenant_id IS NULL OR price.tenant_id = %(tenant)s)
-      AND (price.adapter_id IS NULL OR price.adapter_id = asked.adapter_id)
-      AND price.effective_from <= now() AND (price.effective_to IS NULL OR price.effective_to > now())
-    ORDER BY price.adapter_id IS NULL, price.tenant_id IS NULL LIMIT 1
+    {price_in_force(base_model="asked.base_model", adapter="asked.adapter_id")}
 ) price
-LEFT JOIN billing_askedmarkup markup ON markup.adapter_id = asked.adapter_id AND markup.grantee_id = %(tenant)s
-    AND markup.effective_from <= now() AND (markup.effective_to IS NULL OR markup.effective_to > now())
+{markup_in_force(adapter="asked.adapter_id")}
 ORDER BY asked.place
 """  # noqa: S608  # constants only
 

@@ -1,4 +1,4 @@
-"""What a price's columns come to for one kind of request, as SQL: the one place that says so."""
+"""Which price holds, and what its columns come to for one kind of request, as SQL: the one place that says so."""
 
 from typing import Final
 
@@ -17,3 +17,22 @@ def rate(name: str, *, adapter: str, batch: str) -> str:
 def rates(*, adapter: str, batch: str) -> str:
     """All three, each under its name."""
     return ", ".join(f"{rate(name, adapter=adapter, batch=batch)} AS {name}" for name in RATES)
+
+
+def price_in_force(*, base_model: str, adapter: str) -> str:
+    """WHERE and what follows it, of `billing_price price`: the most specific one that holds now for %(tenant)s: adapter
+    and tenant, adapter, tenant, base model."""
+    return f"""WHERE price.base_model = {base_model} AND {_in_force("price")}
+  AND (price.tenant_id IS NULL OR price.tenant_id = %(tenant)s)
+  AND (price.adapter_id IS NULL OR price.adapter_id = {adapter})
+ORDER BY price.adapter_id IS NULL, price.tenant_id IS NULL LIMIT 1"""
+
+
+def markup_in_force(*, adapter: str) -> str:
+    """A join: `markup`, what the adapter's owner asks of %(tenant)s now, where that is something."""
+    return f"""LEFT JOIN billing_askedmarkup markup ON markup.adapter_id = {adapter} AND markup.grantee_id = %(tenant)s
+  AND {_in_force("markup")}"""
+
+
+def _in_force(row: str) -> str:
+    return f"{row}.effective_from <= now() AND ({row}.effective_to IS NULL OR {row}.effective_to > now())"

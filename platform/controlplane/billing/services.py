@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from controlplane.billing.ledger import CREDITED, posted, posting
 from controlplane.billing.pricing import PinnedMarkup, PinnedPrice, amount_of, markup_of
-from controlplane.billing.rates import rates
+from controlplane.billing.rates import markup_in_force, price_in_force, rates
 from controlplane.errors import Unavailable
 from tenants.sql import Parts, Plan, Query, Row
 
@@ -19,13 +19,8 @@ _RATES = rates(adapter="%(adapter)s::text", batch="%(batch)s::boolean")
 _PINNED = f"price.id, {_RATES}, markup.id AS markup_id, markup.per_million AS markup, markup.earned"
 _PRICE_FOR = f"""
 SELECT {_PINNED} FROM billing_price price
-LEFT JOIN billing_askedmarkup markup ON markup.adapter_id = %(adapter)s AND markup.grantee_id = %(tenant)s
-  AND markup.effective_from <= now() AND (markup.effective_to IS NULL OR markup.effective_to > now())
-WHERE price.base_model = %(base_model)s
-  AND (price.tenant_id IS NULL OR price.tenant_id = %(tenant)s)
-  AND (price.adapter_id IS NULL OR price.adapter_id = %(adapter)s)
-  AND price.effective_from <= now() AND (price.effective_to IS NULL OR price.effective_to > now())
-ORDER BY price.adapter_id IS NULL, price.tenant_id IS NULL LIMIT 1
+{markup_in_force(adapter="%(adapter)s")}
+{price_in_force(base_model="%(base_model)s", adapter="%(adapter)s")}
 """  # noqa: S608  # constants only
 _PRICE_BY_ID = f"""
 SELECT {_PINNED} FROM billing_price price LEFT JOIN billing_askedmarkup markup ON markup.id = %(markup)s::text
