@@ -22,7 +22,9 @@ from controlplane.billing.alerts import raise_alert
 from controlplane.billing.costing import money_text
 from controlplane.billing.models import AlertKind
 from controlplane.billing.reading import USED, USED_BY_TENANT, reading
+from controlplane.billing.rollup_models import DAY
 from controlplane.billing.rounding import CENT, NOTHING
+from controlplane.billing.spans import unit_of
 from tenants.scope import ALL_TENANTS
 from tenants.sql import Plan, Query, Row, run_sync
 
@@ -62,7 +64,7 @@ def usual(days: Sequence[Decimal]) -> Usual | None:
 def find_unusual_spend(now: datetime | None = None) -> int:
     """Raise what is new, once a day and tenant; returns how much that was."""
     now = now or timezone.now()
-    day = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    day = unit_of(now, DAY)
     return sum(_look(row, day) for row in run_sync(_today(day, now), tenant=ALL_TENANTS))
 
 

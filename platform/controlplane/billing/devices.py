@@ -5,11 +5,13 @@ from typing import Final
 
 from django.utils import timezone
 
+from controlplane.billing import rollup_models
+from controlplane.billing.spans import unit_of
 from tenants.sql import Plan, Query
 
 # An engine that answers again after longer than this was away in between.
 LONGEST_SILENCE: Final = timedelta(seconds=60)
-QUARTER: Final = timedelta(minutes=15)
+QUARTER: Final = timedelta(minutes=rollup_models.QUARTER)
 
 
 def _up(since: str, until: str) -> str:
@@ -59,10 +61,6 @@ def engine_seen(
     """It answered at `at` (now, unless told): since it last did, it was there, unless that is too long ago. energy_uj:
     of its device since the boot; None: that counts none."""
     now = at or timezone.now()
-    seen = {"engine": engine_id, "quarter": quarter_of(now), "now": now, "silence": LONGEST_SILENCE}
+    quarter = unit_of(now, rollup_models.QUARTER)
+    seen = {"engine": engine_id, "quarter": quarter, "now": now, "silence": LONGEST_SILENCE}
     yield Query(_NOTE, {**seen, "boot": boot_id, "counter": energy_uj})
-
-
-def quarter_of(at: datetime) -> datetime:
-    """The start of its quarter of an hour, UTC."""
-    return at - timedelta(minutes=at.minute % 15, seconds=at.second, microseconds=at.microsecond)

@@ -10,7 +10,9 @@ from typing import Any, Final
 
 from django.utils import timezone
 
+from controlplane.billing.rollup_models import HOUR
 from controlplane.billing.services import open_discrepancy
+from controlplane.billing.spans import unit_of
 from tenants.scope import ALL_TENANTS
 from tenants.sql import Plan, Query, Row, run_sync
 
@@ -62,7 +64,7 @@ def _reconciled(now: datetime) -> Plan[int]:
     if seen["at"] is None:
         return 0
     # An engine that is away has lines that nobody could read.
-    until = _hour_of(min(now - SETTLED_AFTER, seen["at"] - timedelta(minutes=1)))
+    until = unit_of(min(now - SETTLED_AFTER, seen["at"] - timedelta(minutes=1)), HOUR)
     rows = yield Query(_COMPARE, {"since": until - COMPARED_FOR, "until": until, "named": _NAMED})
     opened = 0
     for row in rows:
@@ -83,7 +85,3 @@ def _details(row: Row) -> dict[str, Any]:
     counted = {"requests": [row["lines"], row["events"]]}
     summed = {name: [row[f"line_{name}"], row[f"event_{name}"]] for name in _SUMMED}
     return {**counted, **summed, "differ": row["requests"]}
-
-
-def _hour_of(at: datetime) -> datetime:
-    return at.astimezone(UTC).replace(minute=0, second=0, microsecond=0)

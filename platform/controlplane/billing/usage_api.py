@@ -9,7 +9,14 @@ from rest_framework.response import Response
 
 from controlplane.api_view import APIView
 from controlplane.billing.composition import Composition, composition
-from controlplane.billing.costing import cost_of_row, device_price, money_text, total_numbers, usage_numbers
+from controlplane.billing.costing import (
+    DevicePrice,
+    cost_of_row,
+    device_price,
+    money_text,
+    total_numbers,
+    usage_numbers,
+)
 from controlplane.billing.latency import Spread, latency
 from controlplane.billing.queries import STEPS, GroupBy, Step, usage_by, usage_series
 from controlplane.billing.ranges import RANGE_PARAMETERS, Range, check_steps, choice, read_range
@@ -100,10 +107,12 @@ class UsageSeriesApi(APIView):
         if split == "member":
             check_people(request)
         rows = run_sync(usage_series(read_slice(request, span), step=step, split=split, tz=span.zone.key))
-        return Response({"step": step, "tz": span.zone.key, "data": [_point(row, span, step) for row in rows]})
+        price = device_price()
+        data = [_point(row, span, step, price) for row in rows]
+        return Response({"step": step, "tz": span.zone.key, "data": data})
 
 
-def _point(row: Row, span: Range, step: Step) -> dict[str, Any]:
+def _point(row: Row, span: Range, step: Step, price: DevicePrice) -> dict[str, Any]:
     return {
         "at": span.step_text(row["at"], row["first"], step),
         "group": row["group"],
@@ -111,7 +120,7 @@ def _point(row: Row, span: Range, step: Step) -> dict[str, Any]:
         "requests": int(row["requests"]),
         "tokens": int(row["prompt_tokens"] + row["completion_tokens"]),
         "amount": money_text(row["amount"]),
-        "cost": money_text(cost_of_row(row, device_price())),
+        "cost": money_text(cost_of_row(row, price)),
     }
 
 

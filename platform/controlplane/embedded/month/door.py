@@ -11,10 +11,12 @@ from psycopg_pool import AsyncConnectionPool
 
 from controlplane.adapters.queries import resolve_model
 from controlplane.billing.pricing import PinnedPrice, most_it_may_cost
+from controlplane.billing.rollup_models import DAY
 from controlplane.billing.services import price_for
+from controlplane.billing.spans import unit_of
 from controlplane.embedded.month.journal import MonthsEngine
 from controlplane.embedded.month.people import House
-from controlplane.embedded.month.traffic import Asked
+from controlplane.embedded.month.traffic import Asked, month_of
 from controlplane.inference.resources import conninfo
 from controlplane.inference.settlement import Account, Ended, settle_request
 from controlplane.quotas.services import reserve
@@ -120,12 +122,8 @@ async def _serve_all(
 def by_month(asked: Sequence[Asked], now: datetime) -> Iterator[tuple[datetime | None, list[Asked]]]:
     """Oldest first: each calendar month (UTC) by its start, of the current one what was before today; then, under None,
     today's."""
-    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    today = unit_of(now, DAY)
     earlier = [each for each in asked if each.started_at < today]
-    for month in sorted({_month_of(each) for each in earlier}):
-        yield month, [each for each in earlier if _month_of(each) == month]
+    for month in sorted({month_of(each.started_at) for each in earlier}):
+        yield month, [each for each in earlier if month_of(each.started_at) == month]
     yield None, [each for each in asked if each.started_at >= today]
-
-
-def _month_of(asked: Asked) -> datetime:
-    return asked.started_at.replace(day=1, hour=0, minute=0, second=0, microsecond=0)

@@ -13,6 +13,8 @@ from controlplane.billing.anomaly import find_unusual_spend
 from controlplane.billing.delivery import send_due
 from controlplane.billing.discrepancies import resolve_discrepancy
 from controlplane.billing.models import Discrepancy
+from controlplane.billing.rollup_models import DAY
+from controlplane.billing.spans import unit_of
 from controlplane.billing.webhooks import create_endpoint, send_test
 from controlplane.embedded.month.clock import made_at
 from controlplane.embedded.month.journal import MonthsEngine
@@ -54,7 +56,7 @@ class Receivers(Fetcher):
 
 def tell(houses: list[House], now: datetime) -> None:
     """The same looks as the beat takes. In one transaction: no worker sends before the receivers are in place."""
-    today = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    today = unit_of(now, DAY)
     with transaction.atomic():
         listening = [house for house in houses if house.company.slug in _LISTENERS]
         endpoints = {house.tenant.id: _listen(house, now - timedelta(days=20)) for house in listening}

@@ -11,6 +11,8 @@ from django.db.models import Sum
 
 from controlplane.billing.models import Discrepancy, UsageEvent
 from controlplane.billing.rollup import roll_up
+from controlplane.billing.rollup_models import DAY
+from controlplane.billing.spans import unit_of
 from controlplane.embedded.credentials import Credentials
 from controlplane.embedded.month import adapters, batch, money, news, people
 from controlplane.embedded.month.cast import COMPANIES, Company
@@ -18,7 +20,7 @@ from controlplane.embedded.month.clock import database_now, move_back
 from controlplane.embedded.month.door import Counter, by_month, serve_all
 from controlplane.embedded.month.journal import MonthsEngine, note_uptime
 from controlplane.embedded.month.people import House
-from controlplane.embedded.month.traffic import Asked, Days, came_at, traffic_of
+from controlplane.embedded.month.traffic import Asked, Days, came_at, month_of, traffic_of
 from controlplane.embedded.month.workers import Workers
 from controlplane.embedded.terminal import Stopwatch, say
 from controlplane.inference.ingest import ingest_journal
@@ -39,9 +41,9 @@ class Told:
 
 def story_days(seed: int, now: datetime, *, days: int | None, scale: float) -> Days:
     """From the first of last month, so that one whole month is finished and invoiced; or of the last `days`."""
-    first = (now.replace(day=1) - timedelta(days=1)).replace(day=1)
-    start = now - timedelta(days=min(days, _LONGEST_DAYS)) if days else first
-    return Days(seed, start.replace(hour=0, minute=0, second=0, microsecond=0), now, scale)
+    last_month = month_of(month_of(now) - timedelta(days=1))
+    start = unit_of(now - timedelta(days=min(days, _LONGEST_DAYS)), DAY) if days else last_month
+    return Days(seed, start, now, scale)
 
 
 @tenant_scope(ALL_TENANTS)
@@ -124,7 +126,6 @@ def _read(engine: MonthsEngine) -> None:
 
 def _spent(house: House, now: datetime) -> dict[str, Decimal]:
     """This month's, by key; of the whole tenant under the empty text."""
-    month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
-    rows = UsageEvent.objects.filter(tenant=house.tenant, finished_at__gte=month)
+    rows = UsageEvent.objects.filter(tenant=house.tenant, finished_at__gte=month_of(now))
     found = {row["key__name"]: row["amount"] for row in rows.values("key__name").annotate(amount=Sum("amount"))}
     return found | {"": sum(found.values(), Decimal(0))}

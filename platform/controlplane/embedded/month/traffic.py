@@ -24,6 +24,11 @@ CANARY_PERCENT: Final = 20
 _SETTLED_BY_JOURNAL: Final = 0.01
 
 
+def month_of(at: datetime) -> datetime:
+    """The start of its calendar month; at: in UTC."""
+    return at.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+
+
 @dataclass(frozen=True)
 class Asked:
     """One request as it ended. number: of the version that the name led to; None for the base model. first_at: None
