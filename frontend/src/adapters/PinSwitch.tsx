@@ -1,17 +1,16 @@
 import { Switch, Tooltip } from "@mantine/core";
 import type { Adapter } from "../api/types";
-import { notifyDone, notifyFailed } from "../shared/confirm";
+import { tell } from "../shared/confirm";
 import { useSetPin } from "./queries";
 
 export function PinSwitch({ adapter }: { adapter: Adapter }) {
   const pin = useSetPin(adapter);
   const choose = (pinned: boolean) =>
-    pin.mutate(pinned, {
-      onSuccess: () =>
-        notifyDone(`${adapter.name} is ${pinned ? "pinned" : "not pinned any more"}.`),
-      onError: (error) =>
-        notifyFailed(`${adapter.name} was not ${pinned ? "pinned" : "unpinned"}`, error),
-    });
+    tell(
+      pin.mutateAsync(pinned),
+      `${adapter.name} is ${pinned ? "pinned" : "not pinned any more"}.`,
+      `${adapter.name} was not ${pinned ? "pinned" : "unpinned"}`,
+    );
   return (
     <Tooltip label="A pinned adapter stays loaded: no request waits for it." multiline maw={240}>
       <Switch

@@ -3,7 +3,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { IconArrowsDiff } from "@tabler/icons-react";
 import type { Adapter, Version } from "../api/types";
 import { CopyText } from "../shared/CopyText";
-import { notifyDone, notifyFailed } from "../shared/confirm";
+import { tell } from "../shared/confirm";
 import { ACTIONS, type Column, DataTable } from "../shared/DataTable";
 import { formatBytes, formatShare } from "../shared/numbers";
 import { formatDateTime } from "../shared/time";
@@ -106,12 +106,13 @@ function Traffic({ adapter, version, canWrite }: RowProps) {
   const setAlias = useSetAlias(adapter);
   const share = trafficShare(adapter, version.number);
   const serve = () =>
-    setAlias.mutate(
-      { follows_newest: false, splits: [{ version: version.number, weight: 100 }] },
-      {
-        onSuccess: () => notifyDone(`${adapter.name} now serves version ${version.number}.`),
-        onError: (error) => notifyFailed("The version was not changed", error),
-      },
+    tell(
+      setAlias.mutateAsync({
+        follows_newest: false,
+        splits: [{ version: version.number, weight: 100 }],
+      }),
+      `${adapter.name} now serves version ${version.number}.`,
+      "The version was not changed",
     );
   if (version.state !== "ready") return "–";
   return (

@@ -2,7 +2,7 @@ import { Button } from "@mantine/core";
 import type { Batch } from "../api/types";
 import { useTenant } from "../session/context";
 import { roleCan } from "../session/permissions";
-import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { confirmDanger, tell } from "../shared/confirm";
 import { formatMoney } from "../shared/money";
 import { formatCount } from "../shared/numbers";
 import { useCancelBatch } from "./queries";
@@ -19,10 +19,11 @@ export function CancelBatch({ batch }: { batch: Batch }) {
       text: consequences(batch),
       confirm: "Cancel the batch",
       onConfirm: () =>
-        cancel.mutate(batch.id, {
-          onSuccess: () => notifyDone("No more lines are begun. What has finished is kept."),
-          onError: (error) => notifyFailed("The batch was not cancelled", error),
-        }),
+        tell(
+          cancel.mutateAsync(batch.id),
+          "No more lines are begun. What has finished is kept.",
+          "The batch was not cancelled",
+        ),
     });
   return (
     <Button size="xs" variant="default" c="red.9" onClick={ask} loading={cancel.isPending}>

@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import type { EvaluationRow } from "../api/types";
-import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { confirmDanger, notifyFailed, tell } from "../shared/confirm";
 import { isRunning, useCancelEvaluation, useDeleteEvaluation } from "./queries";
 
 interface Props {
@@ -25,10 +25,11 @@ function Cancel({ evaluation: { id, done, total } }: { evaluation: EvaluationRow
       text: `No further prompt is asked. The answers to ${done} of ${total} prompts stay, and are billed; what is being answered just now still ends, and is billed too.`,
       confirm: "Cancel the evaluation",
       onConfirm: () =>
-        cancel.mutate(id, {
-          onSuccess: () => notifyDone("No further prompt is asked."),
-          onError: (error) => notifyFailed("The evaluation was not cancelled", error),
-        }),
+        tell(
+          cancel.mutateAsync(id),
+          "No further prompt is asked.",
+          "The evaluation was not cancelled",
+        ),
     });
   return (
     <Button size="xs" variant="default" c="red.9" onClick={ask} loading={cancel.isPending}>

@@ -1,6 +1,6 @@
 import { Button, Group } from "@mantine/core";
 import type { Replica } from "../api/types";
-import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { confirmDanger, tell } from "../shared/confirm";
 import { plural } from "../shared/numbers";
 import { sumOf } from "./LoadFigures";
 import { type Deed, useReplicaDeed } from "./queries";
@@ -13,11 +13,7 @@ const DONE: Record<Deed, string> = {
 
 export function ReplicaActions({ replica }: { replica: Replica }) {
   const deed = useReplicaDeed(replica.name);
-  const act = (what: Deed) =>
-    deed.mutate(what, {
-      onSuccess: () => notifyDone(DONE[what]),
-      onError: (error) => notifyFailed("Nothing was changed", error),
-    });
+  const act = (what: Deed) => tell(deed.mutateAsync(what), DONE[what], "Nothing was changed");
   const running = plural(sumOf(replica.load?.running ?? {}), "sequence");
   const waiting = plural(sumOf(replica.load?.waiting ?? {}), "sequence");
   const drain = () =>

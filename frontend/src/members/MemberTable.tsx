@@ -1,7 +1,7 @@
 import { Badge, Button, Group, Select, Table, Text } from "@mantine/core";
 import type { Member, OwnRole, Role } from "../api/types";
 import { useTenant } from "../session/context";
-import { confirmDanger, notifyDone, notifyFailed, tell } from "../shared/confirm";
+import { confirmDanger, tell } from "../shared/confirm";
 import { ACTIONS, DataTable } from "../shared/DataTable";
 import { formatDate } from "../shared/time";
 import { useChangeRole, useRemoveMember } from "./queries";
@@ -51,12 +51,10 @@ function MemberRow({ member }: { member: Member }) {
 function RoleSelect({ member, own }: { member: Member; own: OwnRole }) {
   const change = useChangeRole();
   const choose = (role: Role) =>
-    change.mutate(
-      { id: member.id, role },
-      {
-        onSuccess: () => notifyDone(`${member.email} is ${role} now.`),
-        onError: (error) => notifyFailed("The role was not changed", error),
-      },
+    tell(
+      change.mutateAsync({ id: member.id, role }),
+      `${member.email} is ${role} now.`,
+      "The role was not changed",
     );
   return (
     <Select

@@ -1,6 +1,6 @@
 import { Button } from "@mantine/core";
 import type { Person } from "../api/types";
-import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { confirmDanger, tell } from "../shared/confirm";
 import { useForgetFactors } from "./people";
 
 /** For somebody who has lost their device and their recovery codes. */
@@ -12,10 +12,11 @@ export function ForgetFactorsButton({ person }: { person: Person }) {
       text: "Do this only once you know that it is them who ask. The password alone then lets them in, and every session of theirs ends.",
       confirm: "Take them away",
       onConfirm: () =>
-        forget.mutate(person.id, {
-          onSuccess: () => notifyDone(`${person.email} signs in with the password alone.`),
-          onError: (error) => notifyFailed("Nothing was changed", error),
-        }),
+        tell(
+          forget.mutateAsync(person.id),
+          `${person.email} signs in with the password alone.`,
+          "Nothing was changed",
+        ),
     });
   return (
     <Button

@@ -1,7 +1,7 @@
 import { Badge, Button, Group, Table, Text } from "@mantine/core";
 import type { Person } from "../api/types";
 import { useWorkspace } from "../session/context";
-import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { confirmDanger, tell } from "../shared/confirm";
 import { ACTIONS, DataTable } from "../shared/DataTable";
 import { formatDate } from "../shared/time";
 import { ForgetFactorsButton } from "./ForgetFactorsButton";
@@ -55,13 +55,10 @@ function Tag({ children }: { children: string }) {
 function ActiveButton({ person }: { person: Person }) {
   const set = useSetActive();
   const change = (is_active: boolean) =>
-    set.mutate(
-      { id: person.id, is_active },
-      {
-        onSuccess: () =>
-          notifyDone(`${person.email} ${is_active ? "may sign in again" : "is shut out"}.`),
-        onError: (error) => notifyFailed(`${person.email} was not changed`, error),
-      },
+    tell(
+      set.mutateAsync({ id: person.id, is_active }),
+      `${person.email} ${is_active ? "may sign in again" : "is shut out"}.`,
+      `${person.email} was not changed`,
     );
   const confirm = () =>
     confirmDanger({

@@ -15,7 +15,7 @@ import type { JoiningRole, SingleSignOn } from "../api/types";
 import { Section } from "../security/Section";
 import { useTenant } from "../session/context";
 import { CopyText } from "../shared/CopyText";
-import { confirmDanger, notifyDone, notifyFailed } from "../shared/confirm";
+import { confirmDanger, notifyDone, tell } from "../shared/confirm";
 import { useRemoveProvider, useSetProvider } from "./queries";
 
 const ROLES: { value: JoiningRole; label: string }[] = [
@@ -128,10 +128,7 @@ function RemoveButton() {
       text: "Whoever came in through it is signed out at once. Accounts and memberships stay; who has no password asks for a link to one.",
       confirm: "Remove it",
       onConfirm: () =>
-        remove.mutate(undefined, {
-          onSuccess: () => notifyDone("Single sign-on is removed."),
-          onError: (error) => notifyFailed("Nothing was removed", error),
-        }),
+        tell(remove.mutateAsync(undefined), "Single sign-on is removed.", "Nothing was removed"),
     });
   return (
     <Button variant="subtle" color="red" onClick={confirm} loading={remove.isPending}>

@@ -9,7 +9,7 @@ import {
   Text,
 } from "@mantine/core";
 import type { Attempt, Delivery } from "../api/types";
-import { notifyDone, notifyFailed } from "../shared/confirm";
+import { tell } from "../shared/confirm";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
 import { LoadMore } from "../shared/LoadMore";
@@ -104,10 +104,11 @@ function DeliveryItem({ delivery }: { delivery: Delivery }) {
 function Details({ delivery }: { delivery: Delivery }) {
   const resend = useResend();
   const sendAgain = () =>
-    resend.mutate(delivery.id, {
-      onSuccess: () => notifyDone("It is sent again, under the same id."),
-      onError: (error) => notifyFailed("It was not sent again", error),
-    });
+    tell(
+      resend.mutateAsync(delivery.id),
+      "It is sent again, under the same id.",
+      "It was not sent again",
+    );
   return (
     <Stack gap="sm">
       <Code block fz="xs" tabIndex={0}>

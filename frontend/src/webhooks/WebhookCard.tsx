@@ -1,7 +1,7 @@
 import { Alert, Badge, Button, Card, Group, Stack, Text, Title } from "@mantine/core";
 import { IconPlugConnectedX } from "@tabler/icons-react";
 import type { Webhook } from "../api/types";
-import { notifyDone, notifyFailed } from "../shared/confirm";
+import { tell } from "../shared/confirm";
 import { plural } from "../shared/numbers";
 import { ToggleButton } from "../shared/ToggleButton";
 import { formatAgo, formatDateTime } from "../shared/time";
@@ -78,12 +78,10 @@ function Health({ webhook }: { webhook: Webhook }) {
 function SwitchedOff({ webhook, since }: { webhook: Webhook; since: string }) {
   const change = useChangeWebhook();
   const switchOn = () =>
-    change.mutate(
-      { id: webhook.id, enabled: true },
-      {
-        onSuccess: () => notifyDone("The webhook is on again. What waited is sent now."),
-        onError: (error) => notifyFailed("The webhook was not switched on", error),
-      },
+    tell(
+      change.mutateAsync({ id: webhook.id, enabled: true }),
+      "The webhook is on again. What waited is sent now.",
+      "The webhook was not switched on",
     );
   return (
     <Alert
