@@ -4,6 +4,7 @@ import { expect, it, vi } from "vitest";
 import { saveFile } from "../shared/saveFile";
 import { fakeServer } from "../test/fakeServer";
 import { renderPage } from "../test/renderPage";
+import { anInvoice } from "../test/samples";
 import { Component as BillingPage } from "./BillingPage";
 
 vi.mock("../shared/saveFile", () => ({ saveFile: vi.fn() }));
@@ -16,24 +17,7 @@ const balance = {
   owed: "16.75",
   credit: "0",
 };
-const invoice = {
-  id: "inv_1",
-  number: "V-000007",
-  statement_id: "stm_1",
-  period_start: "2026-02-01T00:00:00Z",
-  period_end: "2026-03-01T00:00:00Z",
-  time_zone: "UTC",
-  currency: "USD",
-  subtotal: "12.34",
-  tax_name: "VAT",
-  tax_rate: "19",
-  tax: "2.34",
-  total: "14.68",
-  open: "4.68",
-  state: "overdue",
-  due_on: "2026-03-15",
-  created_at: "2026-03-01T00:00:05Z",
-};
+const invoice = anInvoice({ id: "inv_1", number: "V-000007" });
 const line = {
   kind: "usage",
   label: "pirate",

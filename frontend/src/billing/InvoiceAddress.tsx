@@ -1,4 +1,4 @@
-import { Button, Card, DataList, Group, Textarea, TextInput, Title } from "@mantine/core";
+import { Button, Card, Group, Title } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import { useDisclosure } from "@mantine/hooks";
 import { useTenant } from "../session/context";
@@ -7,7 +7,8 @@ import { notifyDone } from "../shared/confirm";
 import { ErrorState } from "../shared/ErrorState";
 import { FormModal } from "../shared/FormModal";
 import { LoadingCards } from "../shared/LoadingCards";
-import { formatRate, plural } from "../shared/numbers";
+import { ProfileFacts } from "./ProfileFacts";
+import { PartyFields, ZoneField, zoneProblem } from "./ProfileFields";
 import { type Profile, useBillingProfile, useChangeBillingProfile } from "./profile";
 
 /** Whom invoices name, and when periods begin. Taxes and terms are the operator's to set. */
@@ -35,28 +36,15 @@ export function InvoiceAddress() {
           </Button>
         )}
       </Group>
-      <DataList size="sm" labelWidth="160px">
-        {rowsOf(profile.data, membership?.tenant.name ?? "").map(([label, value]) => (
-          <DataList.Item key={label}>
-            <DataList.ItemLabel>{label}</DataList.ItemLabel>
-            <DataList.ItemValue style={{ whiteSpace: "pre-line" }}>{value}</DataList.ItemValue>
-          </DataList.Item>
-        ))}
-      </DataList>
+      <ProfileFacts
+        profile={profile.data}
+        nameLabel="Name"
+        tenant={membership?.tenant.name ?? ""}
+        begins={["Time zone", `${profile.data.time_zone}: periods begin at its midnight`]}
+      />
       {changing && <AddressModal profile={profile.data} onClose={change.close} />}
     </Card>
   );
-}
-
-function rowsOf(profile: Profile, tenant: string): [string, string][] {
-  return [
-    ["Name", profile.name || tenant],
-    ["Address", profile.address || "none"],
-    ["Tax number", profile.tax_id || "none"],
-    ["Tax", `${profile.tax_name || "Tax"} ${formatRate(profile.tax_rate)}`],
-    ["Due after", plural(profile.payment_days, "day")],
-    ["Time zone", `${profile.time_zone}: periods begin at its midnight`],
-  ];
 }
 
 function AddressModal({ profile, onClose }: { profile: Profile; onClose: () => void }) {
@@ -64,9 +52,7 @@ function AddressModal({ profile, onClose }: { profile: Profile; onClose: () => v
   const { name, address, tax_id, time_zone } = profile;
   const form = useForm({
     initialValues: { name, address, tax_id, time_zone },
-    validate: {
-      time_zone: (value) => (value.trim() ? null : "Name a zone, such as Europe/Berlin"),
-    },
+    validate: { time_zone: zoneProblem },
   });
   const submit = (values: typeof form.values) =>
     change.mutate(values, {
@@ -85,14 +71,8 @@ function AddressModal({ profile, onClose }: { profile: Profile; onClose: () => v
       pending={change.isPending}
       error={change.error}
     >
-      <TextInput label="Name" maxLength={200} {...form.getInputProps("name")} />
-      <Textarea label="Address" autosize maxLength={500} {...form.getInputProps("address")} />
-      <TextInput label="Tax number" maxLength={50} {...form.getInputProps("tax_id")} />
-      <TextInput
-        label="Time zone"
-        description="Periods begin at its midnight"
-        {...form.getInputProps("time_zone")}
-      />
+      <PartyFields nameLabel="Name" field={form.getInputProps} />
+      <ZoneField field={form.getInputProps} />
     </FormModal>
   );
 }

@@ -1,30 +1,17 @@
-import { Badge, Button, Group, Table } from "@mantine/core";
+import { Button, Group, Table } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconDownload } from "@tabler/icons-react";
 import type { Invoice } from "../api/types";
 import { notifyFailed } from "../shared/confirm";
-import { ACTIONS, type Column, DataTable } from "../shared/DataTable";
-import { formatMoney } from "../shared/money";
-import { formatPeriod, formatUtcDate } from "../shared/time";
+import { DataTable } from "../shared/DataTable";
+import { INVOICE_COLUMNS, InvoiceCells } from "./InvoiceCells";
 import { InvoiceModal } from "./InvoiceModal";
 import { PayButton } from "./PayButton";
 import { useInvoicePdf } from "./queries";
 
-const COLORS: Record<Invoice["state"], string> = { open: "veneer", overdue: "red", paid: "gray" };
-
-const COLUMNS: (string | Column)[] = [
-  "Number",
-  "Period",
-  { label: "Total", right: true },
-  { label: "Open", right: true },
-  "Due",
-  "State",
-  ACTIONS,
-];
-
 export function InvoiceTable({ invoices }: { invoices: Invoice[] }) {
   return (
-    <DataTable columns={COLUMNS} minWidth={760}>
+    <DataTable columns={INVOICE_COLUMNS} minWidth={760}>
       {invoices.map((invoice) => (
         <InvoiceRow key={invoice.id} invoice={invoice} />
       ))}
@@ -36,22 +23,7 @@ function InvoiceRow({ invoice }: { invoice: Invoice }) {
   const [opened, view] = useDisclosure(false);
   return (
     <Table.Tr>
-      <Table.Td fw={600}>{invoice.number}</Table.Td>
-      <Table.Td>
-        {formatPeriod(invoice.period_start, invoice.period_end, invoice.time_zone)}
-      </Table.Td>
-      <Table.Td ta="right" className="figures">
-        {formatMoney(invoice.total)}
-      </Table.Td>
-      <Table.Td ta="right" className="figures">
-        {formatMoney(invoice.open)}
-      </Table.Td>
-      <Table.Td>{formatUtcDate(invoice.due_on)}</Table.Td>
-      <Table.Td>
-        <Badge variant="light" color={COLORS[invoice.state]} tt="none">
-          {invoice.state}
-        </Badge>
-      </Table.Td>
+      <InvoiceCells invoice={invoice} />
       <Table.Td>
         <Group gap="xs" justify="flex-end" wrap="nowrap">
           <Button

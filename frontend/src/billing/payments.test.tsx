@@ -3,6 +3,7 @@ import userEvent from "@testing-library/user-event";
 import { beforeEach, expect, it, vi } from "vitest";
 import { fakeServer } from "../test/fakeServer";
 import { renderPage } from "../test/renderPage";
+import { anInvoice } from "../test/samples";
 import { AddCreditButton } from "./AddCreditButton";
 import { PayButton } from "./PayButton";
 import { Payments } from "./PaymentTable";
@@ -19,24 +20,14 @@ const payment = {
   created_at: "2026-03-01T00:00:00Z",
   paid_at: "2026-03-01T00:01:00Z",
 };
-const invoice = {
-  id: "ivc_1",
-  number: "INV-000007",
-  statement_id: "stm_1",
-  period_start: "2026-02-01T00:00:00Z",
-  period_end: "2026-03-01T00:00:00Z",
-  time_zone: "UTC",
-  currency: "USD",
+const invoice = anInvoice({
   subtotal: "4.68",
   tax_name: "Tax",
   tax_rate: "0",
   tax: "0.00",
   total: "4.68",
-  open: "4.68",
-  state: "open" as const,
-  due_on: "2026-03-15",
-  created_at: "2026-03-01T00:00:05Z",
-};
+  state: "open",
+});
 const assign = vi.fn();
 
 beforeEach(() => {

@@ -1,12 +1,13 @@
-import { Button, Card, DataList, Group, Title } from "@mantine/core";
+import { Button, Card, Group, Title } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import type { Tenant } from "../api/types";
+import { ProfileFacts } from "../billing/ProfileFacts";
+import type { Profile } from "../billing/profile";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
-import { formatRate, plural } from "../shared/numbers";
 import { formatUtcDate } from "../shared/time";
 import { ProfileModal } from "./ProfileModal";
-import { type Profile, useProfile } from "./queries";
+import { useProfile } from "./queries";
 
 /** Whom invoices name, taxes, terms of payment, and when periods begin. */
 export function ProfileCard({ tenant }: { tenant: Tenant }) {
@@ -30,29 +31,17 @@ export function ProfileCard({ tenant }: { tenant: Tenant }) {
           Change
         </Button>
       </Group>
-      <DataList size="sm" labelWidth="160px">
-        {rowsOf(profile.data, tenant).map(([label, value]) => (
-          <DataList.Item key={label}>
-            <DataList.ItemLabel>{label}</DataList.ItemLabel>
-            <DataList.ItemValue style={{ whiteSpace: "pre-line" }}>{value}</DataList.ItemValue>
-          </DataList.Item>
-        ))}
-      </DataList>
+      <ProfileFacts
+        profile={profile.data}
+        nameLabel="Name on invoices"
+        tenant={tenant.name}
+        begins={["Periods begin", whenPeriodsBegin(profile.data)]}
+      />
       {changing && <ProfileModal tenant={tenant} profile={profile.data} onClose={change.close} />}
     </Card>
   );
 }
 
-function rowsOf(profile: Profile, tenant: Tenant): [string, string][] {
-  return [
-    ["Name on invoices", profile.name || tenant.name],
-    ["Address", profile.address || "none"],
-    ["Tax number", profile.tax_id || "none"],
-    ["Tax", `${profile.tax_name || "Tax"} ${formatRate(profile.tax_rate)}`],
-    ["Due after", plural(profile.payment_days, "day")],
-    [
-      "Periods begin",
-      `on the day of ${formatUtcDate(profile.anchor)}, at midnight in ${profile.time_zone}`,
-    ],
-  ];
+function whenPeriodsBegin({ anchor, time_zone }: Profile): string {
+  return `on the day of ${formatUtcDate(anchor)}, at midnight in ${time_zone}`;
 }

@@ -1,9 +1,11 @@
-import { NumberInput, SimpleGrid, Textarea, TextInput } from "@mantine/core";
+import { NumberInput, SimpleGrid, TextInput } from "@mantine/core";
 import { useForm } from "@mantine/form";
 import type { Tenant } from "../api/types";
+import { PartyFields, ZoneField, zoneProblem } from "../billing/ProfileFields";
+import type { Profile } from "../billing/profile";
 import { notifyDone } from "../shared/confirm";
 import { FormModal } from "../shared/FormModal";
-import { type Profile, useChangeProfile } from "./queries";
+import { useChangeProfile } from "./queries";
 
 const RATE = /^(100|\d{1,2})(\.\d{1,3})?$/;
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
@@ -23,7 +25,7 @@ export function ProfileModal({ tenant, profile, onClose }: Props) {
       tax_rate: (value) =>
         RATE.test(value.trim()) ? null : "Use percent with at most 3 decimals, such as 19",
       anchor: (value) => (DAY.test(value) ? null : "Use a day such as 2026-01-01"),
-      time_zone: (value) => (value.trim() ? null : "Name a zone, such as Europe/Berlin"),
+      time_zone: zoneProblem,
     },
   });
   const submit = (values: Profile) =>
@@ -46,9 +48,7 @@ export function ProfileModal({ tenant, profile, onClose }: Props) {
       pending={change.isPending}
       error={change.error}
     >
-      <TextInput label="Name on invoices" maxLength={200} {...form.getInputProps("name")} />
-      <Textarea label="Address" autosize maxLength={500} {...form.getInputProps("address")} />
-      <TextInput label="Tax number" maxLength={50} {...form.getInputProps("tax_id")} />
+      <PartyFields nameLabel="Name on invoices" field={form.getInputProps} />
       <SimpleGrid cols={2}>
         <TextInput label="Name of the tax" maxLength={50} {...form.getInputProps("tax_name")} />
         <TextInput label="Percent" inputMode="decimal" {...form.getInputProps("tax_rate")} />
@@ -61,11 +61,7 @@ export function ProfileModal({ tenant, profile, onClose }: Props) {
         />
         <TextInput label="Periods begin on the day of" {...form.getInputProps("anchor")} />
       </SimpleGrid>
-      <TextInput
-        label="Time zone"
-        description="Periods begin at its midnight"
-        {...form.getInputProps("time_zone")}
-      />
+      <ZoneField field={form.getInputProps} />
     </FormModal>
   );
 }

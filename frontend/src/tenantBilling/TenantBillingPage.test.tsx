@@ -4,30 +4,14 @@ import { Route, Routes } from "react-router";
 import { expect, it } from "vitest";
 import { fakeServer } from "../test/fakeServer";
 import { renderPage } from "../test/renderPage";
+import { anInvoice } from "../test/samples";
 import { sorted } from "./AgreementCard";
 import { Component as TenantBillingPage } from "./TenantBillingPage";
 
 type Served = Parameters<typeof fakeServer>[0];
 
 const BASE = "/api/v1/operator/tenants/ten_2";
-const invoice = {
-  id: "ivc_1",
-  number: "INV-000007",
-  statement_id: "stm_1",
-  period_start: "2026-02-01T00:00:00Z",
-  period_end: "2026-03-01T00:00:00Z",
-  time_zone: "UTC",
-  currency: "USD",
-  subtotal: "12.34",
-  tax_name: "VAT",
-  tax_rate: "19",
-  tax: "2.34",
-  total: "14.68",
-  open: "4.68",
-  state: "overdue",
-  due_on: "2026-03-15",
-  created_at: "2026-03-01T00:00:05Z",
-};
+const invoice = anInvoice();
 const agreement = {
   id: "agm_1",
   minimum_fee: "5.00",

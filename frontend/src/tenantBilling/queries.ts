@@ -5,7 +5,6 @@ import type { components } from "../api/schema";
 import { useWorkspace } from "../session/context";
 
 type Shapes = components["schemas"];
-export type Profile = Shapes["BillingProfile"];
 export type ProfileChanges = Shapes["PatchedChangeTenantBillingRequest"];
 export type NewAgreement = Shapes["SetAgreementRequest"];
 export type NewEntry = Shapes["BookInvoiceEntryRequest"];

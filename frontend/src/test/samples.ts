@@ -2,6 +2,7 @@ import type {
   Adapter,
   ApiKey,
   Generation,
+  Invoice,
   Session,
   Usage,
   UsageNumbers,
@@ -36,6 +37,29 @@ export function anAdapter(fields: Partial<Adapter> = {}): Adapter {
     alias: { splits: [{ version: 1, weight: 100 }], follows_newest: true, rolls_back_to: null },
     pinned: false,
     versions: [aVersion()],
+    ...fields,
+  };
+}
+
+/** Of February, overdue, a part of it paid. */
+export function anInvoice(fields: Partial<Invoice> = {}): Invoice {
+  return {
+    id: "ivc_1",
+    number: "INV-000007",
+    statement_id: "stm_1",
+    period_start: "2026-02-01T00:00:00Z",
+    period_end: "2026-03-01T00:00:00Z",
+    time_zone: "UTC",
+    currency: "USD",
+    subtotal: "12.34",
+    tax_name: "VAT",
+    tax_rate: "19",
+    tax: "2.34",
+    total: "14.68",
+    open: "4.68",
+    state: "overdue",
+    due_on: "2026-03-15",
+    created_at: "2026-03-01T00:00:05Z",
     ...fields,
   };
 }
