@@ -10,6 +10,8 @@ RUN := .venv/bin/python
 SETUP = @test -n "$(PYTHON)" || { echo "Veneer needs Python 3.11 or newer; none of python3, python3.11, python3.12, python3.13 is." >&2; exit 1; }; \
 	$(PYTHON) -m setup
 NPM = $(RUN) -m setup.npm
+# A file's tests stay together, in the order of the folders: the longest are not left for the end.
+SIDE_BY_SIDE = --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 MODEL = $(or $(VENEER_MODEL),$(or $(VENEER_HOME),.veneer)/models/SmolLM2-135M-Instruct)
 
 help:  ## this list
@@ -32,7 +34,7 @@ story:  ## a month of four tenants' traffic, for the stack that is up
 
 test:  ## every test, against real PostgreSQL and Valkey, with a real browser
 	$(SETUP) --dev --browser
-	$(RUN) -m pytest -rs $(PYTEST)
+	$(RUN) -m pytest -rs $(SIDE_BY_SIDE) $(PYTEST)
 	$(NPM) run test
 
 soak:  ## 2,000 runs of the books' simulator; RUNS=n for another number

@@ -5,9 +5,9 @@ operators, background work, and the look at a key before its tenant is known. Ne
 bypass row-level security; whoever logs in is a member of both and acts as one of them.
 """
 
-from typing import Final
+from typing import Any, Final
 
-from psycopg import sql
+from psycopg import Connection, sql
 
 from tenants.scope import ALL_TENANTS
 
@@ -29,6 +29,12 @@ def enter(scope: str | None, *, locally: bool) -> sql.Composed:
     role, tenant = values_of(scope)
     text = "SET LOCAL ROLE {}; SET LOCAL veneer.tenant = {}" if locally else "SET ROLE {}; SET veneer.tenant = {}"
     return sql.SQL(text).format(sql.Identifier(role), sql.Literal(tenant))
+
+
+def reset(connection: Connection[Any]) -> None:
+    """A pool's: nothing of the request that gave a connection back is left on it."""
+    connection.autocommit = True
+    connection.execute(enter(None, locally=False), prepare=False)
 
 
 CREATE: Final = """

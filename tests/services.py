@@ -1,8 +1,8 @@
 """The services every test may count on: a real PostgreSQL and a real Valkey.
 
-Those of DATABASE_URL and VALKEY_URL where set, else embedded ones in a throw-away folder. A plugin (`-p` in
-pyproject.toml) rather than a conftest: it must run before pytest-django reads the settings, which are the ones that
-ship.
+Those of DATABASE_URL and VALKEY_URL where set, else embedded ones in a throw-away folder; where tests run side by side
+(`-n`), each process has its own. A plugin (`-p` in pyproject.toml) rather than a conftest: it must run before
+pytest-django reads the settings, which are the ones that ship.
 """
 
 import atexit
@@ -12,7 +12,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "platform")]
@@ -55,4 +58,17 @@ def _start_services() -> None:
         os.environ["VALKEY_URL"] = valkey.url
 
 
-_start_services()
+@pytest.hookimpl(wrapper=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
+    """A wrapper, because those run before every other plugin's. The process that only hands tests out needs none."""
+    if "PYTEST_XDIST_WORKER" in os.environ or not early_config.known_args_namespace.numprocesses:
+        _start_services()
+    return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What starts the whole stack shares one, so that it stays in one process; every other file stays together."""
+    for item in items:
+        where = item.path.parent if item.path.is_relative_to(ROOT / "tests" / "e2e") else item.path
+        item.add_marker(pytest.mark.xdist_group(where.name if where.is_dir() else str(where.relative_to(ROOT))))

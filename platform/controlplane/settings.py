@@ -5,7 +5,7 @@ from urllib.parse import unquote, urlsplit
 
 from controlplane.env import ROOT, env_bool, env_int, env_str, home, run_file
 from controlplane.isolation import BEYOND_ITS_OWN as BEYOND_ITS_OWN
-from tenants.roles import STARTUP_OPTIONS
+from tenants.roles import STARTUP_OPTIONS, reset
 
 HOME: Path = home()
 _stack = run_file(HOME)
@@ -144,7 +144,7 @@ DATABASES = {
         "NAME": unquote(urlsplit(DATABASE_URL).path.lstrip("/")),
         **_login(DATABASE_URL),
         # Connections are pooled: a new scram connection costs 5 ms.
-        "OPTIONS": {"options": STARTUP_OPTIONS, "pool": {"min_size": 0, "max_size": 8, "timeout": 10}},
+        "OPTIONS": {"options": STARTUP_OPTIONS, "pool": {"min_size": 0, "max_size": 8, "timeout": 10, "reset": reset}},
         # 0.1 ms, so that a database that was started anew costs nobody an answer.
         "CONN_HEALTH_CHECKS": True,
         "OWNER": _login(_owner_url()),  # who migrates

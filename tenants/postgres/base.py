@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-import psycopg
 from django.db import connections
 from django.db.backends.postgresql import base
 
@@ -78,9 +77,3 @@ def as_owner(alias: str) -> Iterator[None]:
     finally:
         owner.close()
         connections[alias] = application
-
-
-def reset(connection: "psycopg.Connection[Any]") -> None:
-    """The pool's: nothing of the request that gave a connection back is left on it."""
-    connection.autocommit = True
-    connection.execute(enter(None, locally=False), prepare=False)

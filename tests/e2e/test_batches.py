@@ -40,8 +40,11 @@ def wait_for(door: OpenAI, batch: Batch, done: int) -> Batch:
 
 
 def charged(world: "World", batch: Batch) -> tuple[Decimal, int]:
-    """Dollars and usage events of all attempts at its lines, less what came back as credit."""
-    events = "SELECT coalesce(sum(amount), 0), count(*) FROM billing_usageevent WHERE starts_with(request_id, %s)"
+    """Dollars and charged usage events of all attempts at its lines, less what came back as credit. An attempt that was
+    lost before its first token has an event of nothing, for which nothing comes back."""
+    events = """
+        SELECT coalesce(sum(amount), 0), count(*) FILTER (WHERE amount > 0) FROM billing_usageevent
+        WHERE starts_with(request_id, %s)"""
     back = "SELECT coalesce(sum(amount), 0), count(*) FROM billing_grant WHERE starts_with(reference, %s)"
     with psycopg.connect(world.stack.facts()["DATABASE_URL"], options=f"-c role={OPERATOR}") as conn:
         [spent] = conn.execute(events, [f"{batch.id}-"])

@@ -103,14 +103,16 @@ def test_threads_that_share_a_pool_see_their_tenant_only(tenants: list[str]) -> 
 
 
 def test_a_connection_comes_back_to_the_pool_as_nobodys(tenants: list[str]) -> None:
+    connection.close()
+    connection.close_pool()
     with tenant_scope(ALL_TENANTS):
         assert len(seen()) == 6
-    pool = connection.pool
+    used, pool = connection.connection.info.backend_pid, connection.pool
     connection.close()
-    for _ in range(3):
-        with pool.connection() as raw:
-            assert raw.execute(_STATE).fetchone() == NOBODY
-            assert raw.execute(_WHOSE).fetchall() == []
+    with pool.connection() as raw:
+        assert raw.info.backend_pid == used
+        assert raw.execute(_STATE).fetchone() == NOBODY
+        assert raw.execute(_WHOSE).fetchall() == []
 
 
 def test_a_commit_that_fails_forgets_what_was_said(tenants: list[str]) -> None:
