@@ -11,7 +11,7 @@ SETUP = @test -n "$(PYTHON)" || { echo "Veneer needs Python 3.11 or newer; none 
 	$(PYTHON) -m setup
 NPM = $(RUN) -m setup.npm
 # A file's tests stay together, in the order of the folders: the longest are not left for the end.
-SIDE_BY_SIDE = --numprocesses 2 --dist loadgroup --no-loadscope-reorder
+SIDE_BY_SIDE = --numprocesses 2 --dist loadfile --no-loadscope-reorder
 MODEL = $(or $(VENEER_MODEL),$(or $(VENEER_HOME),.veneer)/models/SmolLM2-135M-Instruct)
 
 help:  ## this list

@@ -64,11 +64,3 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
     if "PYTEST_XDIST_WORKER" in os.environ or not early_config.known_args_namespace.numprocesses:
         _start_services()
     return (yield)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What starts the whole stack shares one, so that it stays in one process; every other file stays together."""
-    for item in items:
-        where = item.path.parent if item.path.is_relative_to(ROOT / "tests" / "e2e") else item.path
-        item.add_marker(pytest.mark.xdist_group(where.name if where.is_dir() else str(where.relative_to(ROOT))))
