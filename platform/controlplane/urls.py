@@ -6,6 +6,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from controlplane.inference.balance import BalanceApi
 from controlplane.inference.level_limits import AdapterLimitsApi, LimitsApi, MemberLimitsApi
 from controlplane.inference.markups import GrantMarkupApi, MarkupsApi
+from controlplane.inference.near_limits import NearLimitsApi
 from controlplane.inference.price_plan import PricePlanApi
 from controlplane.inference.residency import ResidencyApi
 from controlplane.inference.traffic import TrafficApi
@@ -29,6 +30,7 @@ urlpatterns = [
     # Of several apps at once, which know nothing of each other.
     path("api/v1/balance", BalanceApi.as_view()),
     path("api/v1/limits", LimitsApi.as_view()),
+    path("api/v1/limits/near", NearLimitsApi.as_view()),
     path("api/v1/members/<slug:member_id>/limits", MemberLimitsApi.as_view()),
     path("api/v1/adapters/<slug:adapter_id>/limits", AdapterLimitsApi.as_view()),
     path("api/v1/markups", MarkupsApi.as_view()),

@@ -1081,6 +1081,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/limits/near": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Budgets, limits of a day's or a month's tokens, and credit, of which `share` is used or reserved: what has
+         *     the least left first, of at most 100 levels. Limits of a minute are not among them, and neither are keys and
+         *     adapters that are gone. Members other than oneself are shown to those who may see them.
+         */
+        get: operations["limits_near"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/markups": {
         parameters: {
             query?: never;
@@ -3632,6 +3653,36 @@ export interface components {
             experts: number;
             active: number;
         };
+        NearList: {
+            data: components["schemas"]["NearShape"][];
+        };
+        /**
+         * @description As of one level. kind credit: what the tenant has left of credit that was given; shown to those who may see
+         *     billing. id: as in the address of the level's limits; null where there is none.
+         */
+        NearShape: {
+            kind: components["schemas"]["NearShapeKindEnum"];
+            unit: components["schemas"]["UnitEnum"];
+            limit: string;
+            used: string;
+            reserved: string;
+            left: string;
+            resets_in: number | null;
+            level: components["schemas"]["LevelEnum"];
+            id: string | null;
+            label: string;
+        };
+        /**
+         * @description * `tokens_per_day` - tokens_per_day
+         *     * `tokens_per_month` - tokens_per_month
+         *     * `monthly_budget` - monthly_budget
+         *     * `total_budget` - total_budget
+         *     * `soft_budget` - soft_budget
+         *     * `postpaid_limit` - postpaid_limit
+         *     * `credit` - credit
+         * @enum {string}
+         */
+        NearShapeKindEnum: "tokens_per_day" | "tokens_per_month" | "monthly_budget" | "total_budget" | "soft_budget" | "postpaid_limit" | "credit";
         NewPasswordRequest: {
             token: string;
             password: string;
@@ -7911,6 +7962,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LevelList"];
+                };
+            };
+        };
+    };
+    limits_near: {
+        parameters: {
+            query?: {
+                share?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NearList"];
+                };
+            };
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
         };

@@ -54,6 +54,7 @@ export type Tenant = Shapes["TenantShape"];
 export type Limits = Shapes["TenantLimitsShape"];
 export type Level = Shapes["LevelShape"];
 export type LimitUse = Shapes["UseShape"];
+export type NearLimit = Shapes["NearShape"];
 export type Price = Shapes["PriceShape"];
 
 export type Fleet = Shapes["FleetShape"];

@@ -11,6 +11,7 @@ import "@mantine/core/styles/ColorSwatch.css";
 import "@mantine/core/styles/DataList.css";
 import "@mantine/core/styles/Grid.css";
 import "@mantine/core/styles/Image.css";
+import "@mantine/core/styles/List.css";
 import "@mantine/core/styles/LoadingOverlay.css";
 import "@mantine/core/styles/Pill.css";
 import "@mantine/core/styles/PillsInput.css";

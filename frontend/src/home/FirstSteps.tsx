@@ -1,4 +1,4 @@
-import { Anchor, Card, Group, List, Text, ThemeIcon, Title } from "@mantine/core";
+import { Anchor, Card, Group, Stack, Text, ThemeIcon, Title } from "@mantine/core";
 import { IconCheck, IconCircleDashed } from "@tabler/icons-react";
 import { Link } from "react-router";
 import { useParts } from "./queries";
@@ -32,39 +32,37 @@ export function FirstSteps() {
       <Title order={2} mb="sm">
         First steps
       </Title>
-      <List spacing="xs" listStyleType="none" withPadding={false}>
+      <Stack gap="xs" m={0} p={0} renderRoot={(props) => <ul {...props} />}>
         {steps.map((step) => (
           <StepItem key={step.label} step={step} />
         ))}
-      </List>
+      </Stack>
     </Card>
   );
 }
 
 function StepItem({ step: { label, to, done } }: { step: Step }) {
   return (
-    <List.Item>
-      <Group gap="xs" wrap="nowrap">
-        <ThemeIcon
-          size={22}
-          radius="xl"
-          variant="light"
-          color={done ? "veneer" : "gray"}
-          role="img"
-          aria-label={done ? "Done" : "To do"}
-        >
-          {done ? <IconCheck size={14} /> : <IconCircleDashed size={14} />}
-        </ThemeIcon>
-        {done ? (
-          <Text size="sm" c="dimmed" td="line-through">
-            {label}
-          </Text>
-        ) : (
-          <Anchor component={Link} to={to} size="sm">
-            {label}
-          </Anchor>
-        )}
-      </Group>
-    </List.Item>
+    <Group gap="xs" wrap="nowrap" renderRoot={(props) => <li {...props} />}>
+      <ThemeIcon
+        size={22}
+        radius="xl"
+        variant="light"
+        color={done ? "veneer" : "gray"}
+        role="img"
+        aria-label={done ? "Done" : "To do"}
+      >
+        {done ? <IconCheck size={14} /> : <IconCircleDashed size={14} />}
+      </ThemeIcon>
+      {done ? (
+        <Text size="sm" c="dimmed" td="line-through">
+          {label}
+        </Text>
+      ) : (
+        <Anchor component={Link} to={to} size="sm">
+          {label}
+        </Anchor>
+      )}
+    </Group>
   );
 }

@@ -2,15 +2,27 @@ import { useQuery } from "@tanstack/react-query";
 import { bodyOf } from "../api/client";
 import { useTenant } from "../session/context";
 import { roleCan } from "../session/permissions";
-import { useBalance } from "../usage/queries";
-import { type Matter, mattersOf } from "./attention";
+import { mattersOf } from "./attention";
+
+/** What is used of limits changes with every request. */
+const REFRESH_MS = 15_000;
 
 /** Under the keys that events make stale, so that what needs a look comes and goes by itself. */
 export function useParts() {
   const { api, tenantId, membership } = useTenant();
   const may = (action: Parameters<typeof roleCan>[1]) =>
     membership !== null && roleCan(membership.role, action);
-  const balance = useBalance();
+  const near = useQuery({
+    queryKey: [tenantId, "limits", "near"],
+    queryFn: async () => (await bodyOf(api.GET("/api/v1/limits/near"))).data,
+    refetchInterval: REFRESH_MS,
+  });
+  const credits = useQuery({
+    queryKey: [tenantId, "credits", "home"],
+    enabled: may("billing:read"),
+    queryFn: async () =>
+      (await bodyOf(api.GET("/api/v1/grants", { params: { query: { limit: 200 } } }))).data,
+  });
   const adapters = useQuery({
     queryKey: [tenantId, "adapters", "home"],
     enabled: may("adapters:read"),
@@ -23,12 +35,21 @@ export function useParts() {
     queryFn: async () =>
       (await bodyOf(api.GET("/api/v1/keys", { params: { query: { limit: 200 } } }))).data,
   });
-  return { balance, adapters, keys };
+  return { near, credits, adapters, keys };
 }
 
-/** null until everything that the role may read has been read. */
-export function useAttention(): Matter[] | null {
-  const { balance, adapters, keys } = useParts();
-  if ([balance, adapters, keys].some(({ isLoading }) => isLoading)) return null;
-  return mattersOf({ balance: balance.data, adapters: adapters.data, keys: keys.data });
+/** matters: null until everything that the role may read has been read. */
+export function useAttention() {
+  const parts = useParts();
+  const queries = Object.values(parts);
+  const { near, credits, adapters, keys } = parts;
+  const matters = queries.some(({ isLoading }) => isLoading)
+    ? null
+    : mattersOf({
+        near: near.data,
+        credits: credits.data,
+        adapters: adapters.data,
+        keys: keys.data,
+      });
+  return { matters, failed: queries.find(({ isError }) => isError) };
 }

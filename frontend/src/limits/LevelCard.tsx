@@ -15,9 +15,9 @@ interface Props {
 
 const COLUMNS = [
   "Limit",
-  "Use",
-  { label: "Spent or used", right: true },
-  { label: "Reserved", right: true },
+  { label: "Use", wide: true },
+  { label: "Spent or used", right: true, wide: true },
+  { label: "Reserved", right: true, wide: true },
   { label: "Left", right: true },
   { label: "Of", right: true },
   "Full again",

@@ -7,7 +7,7 @@ import { renderPage } from "../test/renderPage";
 import { anAdapter } from "../test/samples";
 import { changesOf, valuesOf } from "./form";
 import { Component as LimitsPage } from "./LimitsPage";
-import { resetWords } from "./words";
+import { resetWords, shares } from "./words";
 
 const NO_LIMITS = {
   requests_per_minute: null,
@@ -87,7 +87,7 @@ it("changes the limits of a key, and shows why the server refuses", async () => 
   await userEvent.clear(await within(dialog).findByLabelText("Budget"));
   await userEvent.type(within(dialog).getByLabelText("Soft budget"), "2.x");
   await userEvent.click(within(dialog).getByRole("button", { name: "Save" }));
-  expect(await within(dialog).findByText(/Use dollars/)).toBeDefined();
+  expect(await within(dialog).findByText(/Use an amount/)).toBeDefined();
   await userEvent.clear(within(dialog).getByLabelText("Soft budget"));
   await userEvent.type(within(dialog).getByLabelText("Soft budget"), "2.5");
   await userEvent.click(within(dialog).getByRole("button", { name: "Save" }));
@@ -120,6 +120,15 @@ it("lets a viewer look and not touch", async () => {
   expect(screen.queryByRole("button", { name: /limits/i })).toBeNull();
 });
 
+it("shows the levels of the name that the address has", async () => {
+  serve([account, key]);
+  renderPage(<LimitsPage />, { path: "/limits?q=CI" });
+  expect(await screen.findByRole("region", { name: "Limits of ci" })).toBeDefined();
+  expect(screen.queryByRole("region", { name: "Limits of Acme" })).toBeNull();
+  await userEvent.type(screen.getByRole("searchbox", { name: "Search by name" }), "x");
+  expect(await screen.findByText("Nothing of this name has limits.")).toBeDefined();
+});
+
 it("says when the limits cannot be read, and reads them again", async () => {
   fakeServer({ "GET /api/v1/limits": { status: 500, body: { error: { message: "broken" } } } });
   renderPage(<LimitsPage />);
@@ -145,6 +154,13 @@ it.each([
   [86_401, "in 2 days"],
 ])("says when %s seconds are over", (seconds, words) => {
   expect(resetWords(seconds)).toBe(words);
+});
+
+it("shows a budget of nothing as used up, and not that nothing may be owed", () => {
+  const [budget] = key.uses.slice(1).map((use) => ({ ...use, limit: "0", used: "0" }));
+  if (!budget) throw new Error("no budget");
+  expect(shares(budget).used).toBe(100);
+  expect(shares({ ...budget, kind: "postpaid_limit" })).toEqual({ used: 0, reserved: 0 });
 });
 
 it("says what an account may owe only of an account", () => {

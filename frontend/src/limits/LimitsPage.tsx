@@ -1,4 +1,4 @@
-import { Stack } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import { IconGauge } from "@tabler/icons-react";
 import { useTenant } from "../session/context";
 import { roleCan } from "../session/permissions";
@@ -6,9 +6,13 @@ import { EmptyState } from "../shared/EmptyState";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
 import { PageHeader } from "../shared/PageHeader";
+import { SearchField } from "../shared/SearchField";
+import { useUrlState } from "../shared/useUrlState";
 import { AddLimits } from "./AddLimits";
 import { LevelCard } from "./LevelCard";
 import { type Settled, useLevels } from "./queries";
+
+const NAMES = ["q"] as const;
 
 export function Component() {
   const levels = useLevels();
@@ -33,6 +37,7 @@ function useSettable(): Settled[] {
 }
 
 function Levels({ levels, kinds }: { levels: ReturnType<typeof useLevels>; kinds: Settled[] }) {
+  const [{ q }, change] = useUrlState(NAMES);
   if (levels.isPending) return <LoadingCards height={140} />;
   if (levels.isError) {
     return (
@@ -51,9 +56,12 @@ function Levels({ levels, kinds }: { levels: ReturnType<typeof useLevels>; kinds
       </EmptyState>
     );
   }
+  const found = levels.data.filter(({ label }) => label.toLowerCase().includes(q.toLowerCase()));
   return (
     <Stack>
-      {levels.data.map((level) => (
+      <SearchField label="Search by name" value={q} onSearch={(text) => change({ q: text })} />
+      {found.length === 0 && <Text c="dimmed">Nothing of this name has limits.</Text>}
+      {found.map((level) => (
         <LevelCard
           key={`${level.level} ${level.id ?? level.label}`}
           level={level}

@@ -46,7 +46,8 @@ export function resetWords(seconds: number | null): string {
 /** Of the limit, in percent: what is used, and what running requests have reserved. */
 export function shares(use: LimitUse): { used: number; reserved: number } {
   const limit = Number(use.limit);
-  if (limit === 0) return { used: 100, reserved: 0 };
+  // A budget of nothing is used up; who may owe nothing has used nothing while credit lasts.
+  if (limit === 0) return { used: use.kind === "postpaid_limit" ? 0 : 100, reserved: 0 };
   const used = Math.min(100, (100 * Number(use.used)) / limit);
   return { used, reserved: Math.min(100 - used, (100 * Number(use.reserved)) / limit) };
 }

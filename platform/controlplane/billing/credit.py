@@ -38,6 +38,11 @@ SELECT coalesce(sum(event.amount), 0) AS amount FROM billing_usageevent event
 LEFT JOIN billing_statementevent marked ON marked.event_id = event.id
 WHERE event.tenant_id = %(tenant)s AND marked.event_id IS NULL
 """
+_GIVEN: Final = """
+SELECT coalesce(sum(grants.amount), 0) AS amount FROM billing_grant grants
+WHERE grants.tenant_id = %(tenant)s AND (grants.expires_at IS NULL OR grants.expires_at > now()) AND grants.amount
+    > (SELECT coalesce(sum(amount), 0) FROM billing_grantuse used WHERE used.grant_id = grants.id)
+"""
 _WITH_EXPIRED: Final = """
 SELECT DISTINCT grants.tenant_id FROM billing_grant grants
 WHERE grants.expires_at <= now() AND grants.amount
@@ -70,6 +75,13 @@ def uses_of(sources: Sequence[Source], total: Decimal) -> list[Decimal]:
         found.append(use)
         taken += use
     return found
+
+
+def credit_given(*, tenant_id: str) -> Plan[Decimal]:
+    """What was given by the grants that hold and that no statement has used up."""
+    [row] = yield Query(_GIVEN, {"tenant": tenant_id})
+    amount: Decimal = row["amount"]
+    return amount
 
 
 def use_credit(*, tenant: Tenant, statement_id: str, total: Decimal, until: datetime) -> Plan[Decimal]:

@@ -1,5 +1,6 @@
 """Limits of every level of a tenant, by the names that people know: its members, its keys, the adapters it calls."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
 from drf_spectacular.utils import extend_schema, inline_serializer
@@ -12,6 +13,7 @@ from controlplane.quotas.api import set_own
 from controlplane.quotas.models import Level
 from controlplane.quotas.queries import QuotaState, quota_state, quota_states
 from controlplane.quotas.shapes import LevelShape, LimitsInput, LimitsShape, limits_body
+from controlplane.quotas.subjects import Subject
 from controlplane.quotas.uses import binding, uses_of
 from controlplane.rest import Allowed, ErrorBody, caller, tenant_of
 from tenants.models import ApiKey, Membership, Tenant
@@ -44,38 +46,38 @@ class LimitsApi(APIView):
         if not who.can("members:read"):
             own = who.user.id if who.user else None
             states = [state for state in states if state.subject.level != Level.MEMBER or state.subject.id == own]
-        names = _names(tenant, states)
+        names = names_of(tenant, [state.subject for state in states])
         shown = [state for state in states if state.subject.level == Level.TENANT or list(uses_of(state))]
         return Response({"data": [_level(state, names) for state in shown]})
 
 
 # By subject: its id in addresses, and its label.
-_Names = dict[str, tuple[str | None, str]]
+Names = dict[str, tuple[str | None, str]]
 
 
-def _names(tenant: Tenant, states: list[QuotaState]) -> _Names:
-    ids = [state.subject.id for state in states]
+def names_of(tenant: Tenant, subjects: Sequence[Subject]) -> Names:
+    ids = [subject.id for subject in subjects]
     keys = ApiKey.objects.filter(tenant=tenant, id__in=ids)
     members = Membership.objects.filter(tenant=tenant, user_id__in=ids).select_related("user")
-    found: _Names = {tenant.id: (tenant.id, tenant.name)}
+    found: Names = {tenant.id: (tenant.id, tenant.name)}
     found |= {key.id: (key.id, "Playground" if key.hidden else key.name) for key in keys}
     found |= {member.user_id: (member.id, member.user.email) for member in members}
-    if any(state.subject.level == Level.ADAPTER for state in states):
+    if any(subject.level == Level.ADAPTER for subject in subjects):
         found |= {name: (name, label) for name, label in run_sync(adapter_names(tenant_id=tenant.id)).items()}
     return found
 
 
-def _level(state: QuotaState, names: _Names) -> dict[str, Any]:
+def subject_body(subject: Subject, names: Names) -> dict[str, Any]:
+    """As people know it, and as addresses name it."""
+    address, label = names.get(subject.id, (None, f"{subject.id} (gone)"))
+    return {"level": subject.level.name.lower(), "id": address, "label": label}
+
+
+def _level(state: QuotaState, names: Names) -> dict[str, Any]:
     uses = list(uses_of(state))
     tightest = binding(uses)
-    address, label = names.get(state.subject.id, (None, f"{state.subject.id} (gone)"))
-    return {
-        "level": state.subject.level.name.lower(),
-        "id": address,
-        "label": label,
-        **limits_body(state),
-        "uses": [use.body(binds=use is tightest) for use in uses],
-    }
+    shown = [{**use.body(), "binds": use is tightest} for use in uses]
+    return {**subject_body(state.subject, names), **limits_body(state), "uses": shown}
 
 
 class MemberLimitsApi(APIView):

@@ -15,7 +15,7 @@ from tenants.sql import Plan, Query, Row
 
 @dataclass(frozen=True, kw_only=True)
 class QuotaState:
-    """One level now. None in a limit: there is none. spent, held: dollars since period_start (None: never used).
+    """One level now. None in a limit: there is none. spent, held: money since period_start (None: never used).
     day_tokens, month_tokens: used today and this month (UTC), or held. day_reserved, month_reserved: held, of them;
     known where all levels were asked for. running: requests that hold something."""
 
@@ -73,6 +73,15 @@ def quota_states(*, tenant_id: str) -> Plan[list[QuotaState]]:
     if not any(state.subject.level == Level.TENANT for state in states):
         states.insert(0, QuotaState(subject=Subject(Level.TENANT, tenant_id)))
     return states
+
+
+def near_states(
+    *, tenant_id: str, share: Decimal, sees_members: bool, user_id: str | None, most: int
+) -> Plan[list[QuotaState]]:
+    """Of at most `most` levels, worst first, some lasting limit of which is used or reserved to `share` of it or more.
+    Of members those that one who is `user_id` may see."""
+    params = {"tenant": tenant_id, "share": share, "sees_members": sees_members, "self": user_id, "most": most}
+    return [_state(row) for row in (yield Query(sql.LOOK_NEAR, params))]
 
 
 def _state(row: Row) -> QuotaState:

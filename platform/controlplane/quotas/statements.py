@@ -15,6 +15,8 @@ from controlplane.quotas.models import Level
 
 _MONTH = "date_trunc('month', {at}, 'UTC')"
 _DAY = "date_trunc('day', {at}, 'UTC')"
+MEMBER: Final = Level.MEMBER.value
+KEY: Final = Level.KEY.value
 ADAPTER: Final = Level.ADAPTER.value
 MONTH_SEEN: Final = _MONTH.format(at="seen.day_start")
 _ONE: Final = "tenant_id = %(tenant)s AND subject = %(subject)s"
@@ -69,17 +71,43 @@ LOCKED_LEVELS: Final = """whose AS MATERIALIZED (
         %(tenant)s, (SELECT member_id FROM whose), %(key)s, %(adapter)s
     ]::text[])""")  # noqa: S608  # constants only
 LOOK: Final = f"SELECT {_as_of('now()')} FROM quotas_quota WHERE {_ONE}"  # noqa: S608
-# reserved: of the tokens of the day and of the month, what requests that still run may yet use.
-LOOK_AT_ALL: Final = f"""
-SELECT seen.*, open.day_reserved, open.month_reserved FROM (
-    SELECT tenant_id, {_as_of("now()")} FROM quotas_quota WHERE tenant_id = %(tenant)s
-) seen CROSS JOIN LATERAL (
+_SEEN: Final = f"SELECT tenant_id, {_as_of('now()')} FROM quotas_quota WHERE tenant_id = %(tenant)s"  # noqa: S608
+# Of the tokens of the day and of the month, what requests that still run may yet use.
+_RESERVED: Final = f"""CROSS JOIN LATERAL (
     SELECT coalesce(sum(tokens) FILTER (WHERE created_at >= seen.day_start), 0)::bigint AS day_reserved,
         coalesce(sum(tokens) FILTER (WHERE created_at >= {MONTH_SEEN}), 0)::bigint
             AS month_reserved
     FROM quotas_hold hold WHERE hold.tenant_id = seen.tenant_id AND state = 'open'
         AND seen.subject IN (hold.tenant_id, hold.member_id, hold.key_id, hold.adapter_id)
-) open ORDER BY seen.level, seen.subject
+) open"""  # noqa: S608
+LOOK_AT_ALL: Final = f"""
+SELECT seen.*, open.day_reserved, open.month_reserved FROM ({_SEEN}) seen {_RESERVED} ORDER BY seen.level, seen.subject
+"""  # noqa: S608
+
+
+def _share(used: str, limit: str) -> str:
+    return f"CASE {limit} WHEN 0 THEN 1 ELSE ({used})::numeric / {limit} END"
+
+
+# Of its limits that do not come back by themselves within a minute, the one that is used most; a soft budget counts
+# once it is reached, and a postpaid limit of nothing never: that is credit's. Without an index, which every request
+# would have to keep.
+_WORST: Final = f"""greatest(
+    {_share("spent + held", "budget")}, {_share("day_tokens", "tokens_per_day")},
+    {_share("month_tokens", "tokens_per_month")}, {_share("owed + held", "nullif(postpaid_limit, 0)")},
+    CASE WHEN spent + held >= soft_budget THEN 1 END
+)"""
+# Keys that nobody can use any more are left out, and members whom whoever asks may not see.
+LOOK_NEAR: Final = f"""
+SELECT seen.*, open.day_reserved, open.month_reserved FROM (
+    SELECT known.*, most.used FROM ({_SEEN}) known CROSS JOIN LATERAL (SELECT {_WORST} AS used) most
+    WHERE most.used >= %(share)s::numeric
+        AND (known.level <> {MEMBER} OR %(sees_members)s::boolean OR known.subject = %(self)s::text)
+        AND NOT (known.level = {KEY} AND EXISTS (
+            SELECT FROM tenants_apikey key WHERE key.id = known.subject
+                AND (key.revoked_at <= now() OR key.expires_at <= now())))
+    ORDER BY most.used DESC, known.level, known.subject LIMIT %(most)s::int
+) seen {_RESERVED} ORDER BY seen.used DESC, seen.level, seen.subject
 """  # noqa: S608
 LOCK: Final = f"WITH {LOCKED_LEVELS} SELECT * FROM seen"  # noqa: S608
 ADD_ROW: Final = f"""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
-from typing import Any
+from typing import Any, Final
 
 from controlplane.quotas.models import Period
 from controlplane.quotas.queries import QuotaState
@@ -17,6 +17,10 @@ _KINDS = {
     "concurrency": ("concurrency", "requests"),
     "budget": ("budget", "dollars"),
 }
+# What does not come back by itself within a minute or with the end of a request.
+LASTING: Final = (
+    "tokens_per_day", "tokens_per_month", "monthly_budget", "total_budget", "soft_budget", "postpaid_limit", "credit",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,16 @@ class Use:
     def refuses(self) -> bool:
         return self.kind != "soft_budget"
 
-    def body(self, *, binds: bool) -> dict[str, Any]:
+    def is_near(self, share: Decimal) -> bool:
+        """Whether somebody should look at it: `share` of a limit that lasts is used or reserved, or a soft budget,
+        which is a warning itself, is reached."""
+        if self.kind not in LASTING or (self.kind == "postpaid_limit" and not self.limit):
+            return False
+        return self.used + self.reserved >= self.limit * (share if self.refuses else 1)
+
+    def body(self) -> dict[str, Any]:
         numbers = {name: number_text(getattr(self, name)) for name in ("limit", "used", "reserved", "left")}
-        return {"kind": self.kind, "unit": self.unit, **numbers, "resets_in": self.resets_in, "binds": binds}
+        return {"kind": self.kind, "unit": self.unit, **numbers, "resets_in": self.resets_in}
 
 
 def uses_of(state: QuotaState) -> Iterator[Use]:
@@ -54,7 +65,9 @@ def uses_of(state: QuotaState) -> Iterator[Use]:
     if state.soft_budget is not None:
         yield Use("soft_budget", "dollars", state.soft_budget, state.spent, state.held)
     if state.postpaid_limit is not None:
-        yield Use("postpaid_limit", "dollars", state.postpaid_limit, max(Decimal(0), state.owed), state.held)
+        owed, with_held = max(Decimal(0), state.owed), max(Decimal(0), state.owed + state.held)
+        # What is held takes credit before anything is owed for it.
+        yield Use("postpaid_limit", "dollars", state.postpaid_limit, owed, with_held - owed)
 
 
 def _use(meter: Meter, state: QuotaState) -> Use:
@@ -72,6 +85,13 @@ def _use(meter: Meter, state: QuotaState) -> Use:
     running, all_in_all = reserved.get(kind, 0), used.get(kind, meter.limit - meter.remaining)
     resets = None if meter.reset is None else int(meter.reset.to_integral_value(ROUND_CEILING))
     return Use(kind, unit, Decimal(meter.limit), Decimal(all_in_all - running), Decimal(running), resets)
+
+
+def credit_use(state: QuotaState, given: Decimal) -> Use:
+    """Of a tenant's credit. given: by all grants that still have something, with what is gone of them."""
+    nothing = Decimal(0)
+    left = min(given, max(nothing, -state.owed - state.held))
+    return Use("credit", "dollars", given, max(nothing, given - state.held - left), state.held)
 
 
 def binding(uses: list[Use]) -> Use | None:

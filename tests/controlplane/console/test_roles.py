@@ -68,6 +68,7 @@ MAY = {
     "GET keys/<key_id>/limits": WRITE,
     "PUT keys/<key_id>/limits": WRITE,
     "GET limits": USAGE,
+    "GET limits/near": USAGE,
     "GET members/<member_id>/limits": ADMIN,
     "PUT members/<member_id>/limits": ADMIN,
     "GET adapters/<adapter_id>/limits": READ,
