@@ -44,6 +44,14 @@ OPERATOR_PAGES = {
 }
 
 
+# Sideways: 0 is the left end, 1 the right one.
+SCROLLED = "(table, part) => table.parentElement.parentElement.scrollTo(part * table.scrollWidth, 0)"
+
+
+# Sideways: 0 is the left end, 1 the right one.
+SCROLLED = "(table, part) => table.parentElement.parentElement.scrollTo(part * table.scrollWidth, 0)"
+
+
 def serious_faults(page: Page) -> list[str]:
     found = Axe().run(page).response["violations"]
     return [
@@ -97,6 +105,26 @@ def test_every_page_of_operators_is_accessible_and_fits(browser: Browser, site: 
         expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
         look_at(page)
         keep_pictures(page, path)
+    page.context.close()
+
+
+def test_a_phone_keeps_names_and_deeds_in_sight(browser: Browser, site: Site) -> None:
+    page = new_page(browser, site.url, width=390)
+    sign_in(page, site.operator, "/people")
+    expect(page.get_by_role("columnheader", name="Person")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="Since")).to_be_hidden()
+    deed = page.get_by_role("button", name=f"Shut out {site.acme.email}")
+    deed.scroll_into_view_if_needed()
+    for part in (0, 1):
+        page.get_by_role("table").evaluate(SCROLLED, part)
+        expect(page.get_by_text(site.acme.email, exact=True)).to_be_in_viewport(ratio=1)
+        expect(deed).to_be_in_viewport(ratio=1)
+    page.goto("/audit-all")
+    expect(page.get_by_role("columnheader", name="With")).to_be_visible()
+    expect(page.get_by_role("columnheader", name="To what")).to_be_hidden()
+    page.get_by_role("table").evaluate(SCROLLED, 1)
+    expect(page.get_by_role("columnheader", name="With")).to_be_in_viewport(ratio=1)
+    expect(page.get_by_role("columnheader", name="When")).to_be_in_viewport(ratio=1)
     page.context.close()
 
 

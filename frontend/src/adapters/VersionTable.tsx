@@ -18,10 +18,10 @@ import { readyVersions, trafficShare } from "./versions";
 const COLUMNS: (string | Column)[] = [
   "Model name",
   "State",
-  { label: "Rank", right: true },
-  "Target modules",
-  { label: "Size", right: true },
-  "Uploaded",
+  { label: "Rank", right: true, wide: true },
+  { label: "Target modules", wide: true },
+  { label: "Size", right: true, wide: true },
+  { label: "Uploaded", wide: true },
   "Traffic",
   ACTIONS,
 ];

@@ -30,7 +30,7 @@ it("shows who did what to what, and goes on to older ones", async () => {
   renderPage(<AuditPage />);
   expect(await screen.findByText("revoked a key")).toBeDefined();
   expect(screen.getByText("ada@acme.example")).toBeDefined();
-  expect(screen.getByText('name: ci, scopes: ["inference"]')).toBeDefined();
+  expect(screen.getByText("name: ci, scopes: inference")).toBeDefined();
   await userEvent.click(screen.getByRole("button", { name: "Show more" }));
   expect(await screen.findByText("issued a key")).toBeDefined();
   expect(screen.queryByRole("button", { name: "Show more" })).toBeNull();
@@ -55,4 +55,24 @@ it("asks for what the address names, and exports the same", async () => {
 it("says what it has no words for as the server does", () => {
   expect(deedWords("moon.land")).toBe("moon.land");
   expect(detailWords({})).toBe("");
+  const details = {
+    tokens_per_day: 100,
+    soft_budget: null,
+    scopes: ["inference", "manage"],
+    models: [],
+    hidden: true,
+  };
+  expect(detailWords(details)).toBe(
+    "tokens per day: 100, soft budget: not set, scopes: inference and manage, models: none, hidden: yes",
+  );
+  const amounts = {
+    reserved: "0.012876000000",
+    lines: "0E-12",
+    whole: "12.000000",
+    key: "100",
+    usage: { n: "1.50" },
+  };
+  expect(detailWords(amounts)).toBe(
+    "reserved: 0.012876, lines: 0, whole: 12, key: 100, usage: (n: 1.5)",
+  );
 });

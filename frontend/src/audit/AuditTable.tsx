@@ -14,7 +14,7 @@ export function AuditTable({ rows, tenantName }: Props) {
   const whose = tenantName ? ["Tenant"] : [];
   return (
     <DataTable
-      columns={["When", ...whose, "Who", "Did what", "To what", "With"]}
+      columns={["When", ...whose, "Who", "Did what", { label: "To what", wide: true }, "With"]}
       minWidth={tenantName ? 960 : 820}
     >
       {rows.map((row) => (

@@ -95,8 +95,25 @@ export const KINDS = [
 ];
 
 /** `name: value` pairs, in the order that the server wrote them. */
-export function detailWords(details: Record<string, unknown>): string {
+export function detailWords(details: object): string {
   return Object.entries(details)
-    .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .map(([name, value]) => `${name.replaceAll("_", " ")}: ${valueWords(value)}`)
     .join(", ");
+}
+
+/** "0.012876000000", "0E-12": as the database writes decimals. */
+const DECIMAL = /^-?\d+(\.\d+)?(E[-+]?\d+)?$/;
+
+function valueWords(value: unknown): string {
+  if (value === null) return "not set";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (Array.isArray(value)) return value.map(valueWords).join(" and ") || "none";
+  if (typeof value === "object") return `(${detailWords(value)})`;
+  const text = String(value);
+  return /[.E]/.test(text) && DECIMAL.test(text) ? plainDecimal(text) : text;
+}
+
+function plainDecimal(text: string): string {
+  if (text.includes("E")) return String(Number(text));
+  return text.replace(/\.?0+$/, "");
 }

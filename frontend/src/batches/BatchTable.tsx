@@ -11,8 +11,8 @@ const COLUMNS = [
   "Status",
   "Lines",
   { label: "Cost", right: true },
-  "Key",
-  "Created, ends by",
+  { label: "Key", wide: true },
+  { label: "Created, ends by", wide: true },
 ];
 
 interface Props {

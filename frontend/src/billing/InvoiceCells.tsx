@@ -9,10 +9,10 @@ const COLORS: Record<Invoice["state"], string> = { open: "veneer", overdue: "red
 /** Of a list of invoices: those of `InvoiceCells`, and what may be done with each. */
 export const INVOICE_COLUMNS: (string | Column)[] = [
   "Number",
-  "Period",
+  { label: "Period", wide: true },
   { label: "Total", right: true },
-  { label: "Open", right: true },
-  "Due",
+  { label: "Open", right: true, wide: true },
+  { label: "Due", wide: true },
   "State",
   ACTIONS,
 ];

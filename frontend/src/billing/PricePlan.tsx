@@ -12,10 +12,10 @@ import { type Offer, useAgreement, usePricePlan } from "./pricePlan";
 const COLUMNS: (string | Column)[] = [
   "Model",
   { label: "Input", right: true },
-  { label: "Cached input", right: true },
+  { label: "Cached input", right: true, wide: true },
   { label: "Output", right: true },
-  { label: "Batches", right: true },
-  "Since",
+  { label: "Batches", right: true, wide: true },
+  { label: "Since", wide: true },
 ];
 
 /** What a million tokens costs the tenant now, mark-ups and surcharges in it, and what was agreed besides. */

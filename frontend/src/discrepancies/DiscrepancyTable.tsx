@@ -6,7 +6,14 @@ import { ACTIONS, DataTable } from "../shared/DataTable";
 import { formatDateTime } from "../shared/time";
 import { ResolveModal } from "./ResolveModal";
 
-const COLUMNS = ["Opened", "What", "About", "Found", "Outcome", ACTIONS];
+const COLUMNS = [
+  "Opened",
+  "What",
+  { label: "About", wide: true },
+  "Found",
+  { label: "Outcome", wide: true },
+  ACTIONS,
+];
 
 export function DiscrepancyTable({ rows }: { rows: Discrepancy[] }) {
   return (

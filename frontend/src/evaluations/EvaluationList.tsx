@@ -9,7 +9,15 @@ import { EvaluationBadge } from "./EvaluationBadge";
 import { useEvaluations } from "./queries";
 import { baselineName, candidateName, tallyWords } from "./sides";
 
-const COLUMNS = ["Evaluation", "State", "Prompts", "Differing", "Judged", "Against", "Started"];
+const COLUMNS = [
+  "Evaluation",
+  "State",
+  { label: "Prompts", wide: true },
+  "Differing",
+  "Judged",
+  { label: "Against", wide: true },
+  { label: "Started", wide: true },
+];
 const NOTHING = {
   icon: IconScale,
   title: "No evaluations yet",

@@ -14,7 +14,15 @@ import { useUrlState } from "../shared/useUrlState";
 import { useBatches } from "./queries";
 
 const NAMES = ["status", "search"] as const;
-const COLUMNS = ["Batch", "Tenant", "Endpoint", "Status", "Lines", "Created", "Ends by"];
+const COLUMNS = [
+  "Batch",
+  "Tenant",
+  { label: "Endpoint", wide: true },
+  "Status",
+  "Lines",
+  { label: "Created", wide: true },
+  { label: "Ends by", wide: true },
+];
 const NOTHING = {
   icon: IconStack3,
   title: "No such batch",

@@ -21,11 +21,11 @@ const STATES: { value: IncomingState; label: string }[] = [
 const COLUMNS = [
   "Adapter",
   "Tenant",
-  "Comes by",
+  { label: "Comes by", wide: true },
   "State",
   "For",
-  { label: "Tries", right: true },
-  { label: "Size", right: true },
+  { label: "Tries", right: true, wide: true },
+  { label: "Size", right: true, wide: true },
   "Report",
 ];
 const NOTHING = {

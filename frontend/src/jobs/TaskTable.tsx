@@ -8,13 +8,13 @@ type Task = Jobs["tasks"][number];
 
 const COLUMNS = [
   "Task",
-  "Due",
+  { label: "Due", wide: true },
   "Last run",
-  { label: "Took", right: true },
+  { label: "Took", right: true, wide: true },
   "Ended as",
-  { label: "Done", right: true },
+  { label: "Done", right: true, wide: true },
   { label: "Failed", right: true },
-  { label: "Retried", right: true },
+  { label: "Retried", right: true, wide: true },
 ];
 const COLORS: Record<string, string> = { success: "veneer", failure: "red", retry: "orange" };
 

@@ -13,11 +13,11 @@ const COLORS: Record<KeyState, string> = { active: "veneer", expired: "gray", re
 
 const COLUMNS: (string | Column)[] = [
   "Name",
-  "Key",
-  "Scopes",
+  { label: "Key", wide: true },
+  { label: "Scopes", wide: true },
   { label: "This month", right: true },
-  "Last used",
-  "Expires",
+  { label: "Last used", wide: true },
+  { label: "Expires", wide: true },
   "State",
   ACTIONS,
 ];
@@ -67,6 +67,11 @@ function KeyRow({ apiKey, spend }: { apiKey: ApiKey; spend: Props["spend"] }) {
             </Badge>
           ))}
         </Group>
+        {apiKey.scopes.length === 0 && (
+          <Text size="xs" c="dimmed">
+            none
+          </Text>
+        )}
         {held && (
           <Text size="xs" c="dimmed" maw={280}>
             {held}

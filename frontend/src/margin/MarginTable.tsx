@@ -8,6 +8,7 @@ import { GROUPINGS, type Grouping } from "./queries";
 
 type Money = Margin["total"];
 
+const ON_PHONES = ["Revenue", "Cost", "Margin"];
 const FIGURES = [
   "Requests",
   "Tokens",
@@ -17,7 +18,7 @@ const FIGURES = [
   "Decode",
   "Margin",
   "Cache saved",
-].map((label) => ({ label, right: true }));
+].map((label) => ({ label, right: true, wide: !ON_PHONES.includes(label) }));
 const WITH_TENANT: Grouping[] = ["adapter", "key"];
 
 export function MarginTable({ margin, grouping }: { margin: Margin; grouping: Grouping }) {

@@ -4,8 +4,9 @@ import { tell } from "../shared/confirm";
 import { ACTIONS, DataTable } from "../shared/DataTable";
 import { formatDateTime } from "../shared/time";
 import { useWithdraw } from "./queries";
+import { ROLES } from "./roles";
 
-const COLUMNS = ["Address", "Role", "Invited by", "Good until", ACTIONS];
+const COLUMNS = ["Address", "Role", { label: "Invited by", wide: true }, "Good until", ACTIONS];
 
 export function InvitationTable({ invitations }: { invitations: Invitation[] }) {
   return (
@@ -15,7 +16,7 @@ export function InvitationTable({ invitations }: { invitations: Invitation[] }) 
         {invitations.map((invitation) => (
           <Table.Tr key={invitation.id}>
             <Table.Td>{invitation.email}</Table.Td>
-            <Table.Td>{invitation.role}</Table.Td>
+            <Table.Td>{ROLES.find(({ value }) => value === invitation.role)?.label}</Table.Td>
             <Table.Td>{invitation.invited_by}</Table.Td>
             <Table.Td>{formatDateTime(invitation.expires_at)}</Table.Td>
             <Table.Td ta="right">

@@ -7,9 +7,11 @@ import { formatDate } from "../shared/time";
 import { useChangeRole, useRemoveMember } from "./queries";
 import { grantable, mayChange, ROLES } from "./roles";
 
+const COLUMNS = ["Person", "Role", { label: "Member since", wide: true }, ACTIONS];
+
 export function MemberTable({ members }: { members: Member[] }) {
   return (
-    <DataTable columns={["Person", "Role", "Member since", ACTIONS]} minWidth={640}>
+    <DataTable columns={COLUMNS} minWidth={640}>
       {members.map((member) => (
         <MemberRow key={member.id} member={member} />
       ))}

@@ -11,10 +11,10 @@ import { useBaseModels } from "./platform";
 
 const COLUMNS = [
   "Base model",
-  { label: "Parameters", right: true },
+  { label: "Parameters", right: true, wide: true },
   { label: "Adapters", right: true },
-  { label: "Versions ready", right: true },
-  { label: "Tenants", right: true },
+  { label: "Versions ready", right: true, wide: true },
+  { label: "Tenants", right: true, wide: true },
   "Price",
   "Room",
 ];

@@ -8,9 +8,16 @@ import { ForgetFactorsButton } from "./ForgetFactorsButton";
 import { useSetActive } from "./people";
 import { ResetLinkButton } from "./ResetLinkButton";
 
+const COLUMNS = [
+  "Person",
+  { label: "Tenants", wide: true },
+  { label: "Since", wide: true },
+  ACTIONS,
+];
+
 export function PeopleTable({ people }: { people: Person[] }) {
   return (
-    <DataTable columns={["Person", "Tenants", "Since", ACTIONS]} minWidth={700}>
+    <DataTable columns={COLUMNS} minWidth={700}>
       {people.map((person) => (
         <PersonRow key={person.id} person={person} />
       ))}
@@ -34,7 +41,7 @@ function PersonRow({ person }: { person: Person }) {
       <Table.Td>{person.tenants.join(", ")}</Table.Td>
       <Table.Td>{formatDate(person.created_at)}</Table.Td>
       <Table.Td>
-        <Group gap="xs" justify="flex-end" wrap="nowrap">
+        <Group gap="xs" justify="flex-end">
           {person.is_active && <ResetLinkButton person={person} />}
           {person.is_active && <ForgetFactorsButton person={person} />}
           {person.id !== session.user.id && <ActiveButton person={person} />}

@@ -13,9 +13,9 @@ const COLUMNS: (string | Column)[] = [
   "Base model",
   "For",
   { label: "Input", right: true },
-  { label: "Cached input", right: true },
+  { label: "Cached input", right: true, wide: true },
   { label: "Output", right: true },
-  "Since",
+  { label: "Since", wide: true },
 ];
 
 /** Prices in force and to come; past ones stay pinned to the usage they priced. */

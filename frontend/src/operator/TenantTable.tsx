@@ -3,17 +3,17 @@ import { useDisclosure } from "@mantine/hooks";
 import { Link } from "react-router";
 import type { Tenant } from "../api/types";
 import { LimitsModal } from "../limits/LimitsModal";
-import { type Column, DataTable } from "../shared/DataTable";
+import { ACTIONS, type Column, DataTable } from "../shared/DataTable";
 import { formatDate } from "../shared/time";
 import { GrantModal } from "./GrantModal";
 import { ActForButton, SuspendButton } from "./TenantControls";
 
 const COLUMNS: (string | Column)[] = [
   "Tenant",
-  "Short name",
+  { label: "Short name", wide: true },
   "State",
-  "Created",
-  { label: "Actions", right: true },
+  { label: "Created", wide: true },
+  ACTIONS,
 ];
 
 export function TenantTable({ tenants }: { tenants: Tenant[] }) {
@@ -46,7 +46,7 @@ function TenantRow({ tenant }: { tenant: Tenant }) {
       </Table.Td>
       <Table.Td>{formatDate(tenant.created_at)}</Table.Td>
       <Table.Td>
-        <Group gap="xs" justify="flex-end" wrap="nowrap">
+        <Group gap="xs" justify="flex-end">
           <Button
             size="compact-sm"
             variant="default"

@@ -30,7 +30,7 @@ export function SessionsSection() {
   );
 }
 
-const COLUMNS = ["Device", "Address", "Signed in", "Last seen", ACTIONS];
+const COLUMNS = ["Device", "Address", { label: "Signed in", wide: true }, "Last seen", ACTIONS];
 
 function SessionTable({ sessions }: { sessions: OpenSession[] }) {
   return (

@@ -7,7 +7,7 @@ import { ACTIONS, DataTable } from "./DataTable";
 it("names every column, also those that need no heading to be seen", () => {
   renderPage(
     <DataTable
-      columns={["Name", { label: "Size", right: true }, ACTIONS]}
+      columns={["Name", { label: "Size", right: true, wide: true }, ACTIONS]}
       minWidth={300}
       foot={
         <Table.Tr>
@@ -20,6 +20,7 @@ it("names every column, also those that need no heading to be seen", () => {
       </Table.Tr>
     </DataTable>,
   );
+  expect(screen.getByRole("table").dataset).toMatchObject({ wide: "2" });
   const heads = screen.getAllByRole("columnheader").map((head) => head.textContent);
   expect(heads).toEqual(["Name", "Size", "Actions"]);
   expect(screen.getAllByRole("row").map((row) => row.textContent)).toEqual([

@@ -1,5 +1,6 @@
 import { Card, Table, VisuallyHidden } from "@mantine/core";
 import type { ReactNode } from "react";
+import classes from "./DataTable.module.css";
 import { TableRows } from "./TableRows";
 
 export interface Column {
@@ -8,13 +9,16 @@ export interface Column {
   right?: boolean;
   /** For screen readers only: what the buttons of a row need no heading for. */
   hidden?: boolean;
+  /** Left out on a phone, for want of room; one of the second to the ninth. */
+  wide?: boolean;
 }
 
+/** The last one: it stays in sight where a table is wider than a phone. */
 export const ACTIONS: Column = { label: "Actions", hidden: true };
 
 interface Props {
   columns: (string | Column)[];
-  /** Pixels; on a narrower screen the table scrolls sideways, the page does not. */
+  /** Pixels; where there is less room the table scrolls sideways, the page does not. A phone goes by its words. */
   minWidth: number;
   /** `Table.Tr`, one per row. */
   children: ReactNode;
@@ -28,10 +32,16 @@ interface Props {
 }
 
 /** The frame of every table: its card, its head, and its way to be wider than a phone. */
-export function DataTable({ columns, minWidth, children, foot, bare, dense, flush }: Props) {
+export function DataTable({ columns: named, minWidth, children, foot, bare, dense, flush }: Props) {
+  const columns: Column[] = named.map((column) =>
+    typeof column === "string" ? { label: column } : column,
+  );
+  const wide = columns.flatMap((column, at) => (column.wide ? [at + 1] : []));
   const table = (
-    <Table.ScrollContainer minWidth={minWidth}>
+    <Table.ScrollContainer minWidth={minWidth} className={classes.frame}>
       <Table
+        className={columns.at(-1) === ACTIONS ? `${classes.table} ${classes.deeds}` : classes.table}
+        data-wide={wide.join(" ")}
         verticalSpacing={dense ? "xs" : "sm"}
         horizontalSpacing={flush ? undefined : "md"}
         fz="sm"
@@ -39,10 +49,7 @@ export function DataTable({ columns, minWidth, children, foot, bare, dense, flus
         <Table.Thead>
           <Table.Tr>
             {columns.map((column) => (
-              <Head
-                key={typeof column === "string" ? column : column.label}
-                column={typeof column === "string" ? { label: column } : column}
-              />
+              <Head key={column.label} column={column} />
             ))}
           </Table.Tr>
         </Table.Thead>

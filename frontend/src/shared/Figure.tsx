@@ -16,7 +16,7 @@ export function Figure({
       <Text size="sm" c="dimmed" fw={500}>
         {label}
       </Text>
-      <Text fz="1.5rem" fw={650} lh={1.3} className="figures">
+      <Text fz={{ base: "1.25rem", sm: "1.5rem" }} fw={650} lh={1.3} className="figures">
         {children}
       </Text>
       {note && (

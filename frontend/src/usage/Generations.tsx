@@ -17,11 +17,11 @@ const OUTCOMES = [
   { value: "cancelled", label: "Cancelled" },
   { value: "failed", label: "Failed" },
 ];
-const right = (label: string) => ({ label, right: true });
+const right = (label: string) => ({ label, right: true, wide: label !== "Amount" });
 const COLUMNS = [
   "Ended",
   "Model",
-  "Key",
+  { label: "Key", wide: true },
   right("Input"),
   right("Cached"),
   right("Output"),

@@ -9,6 +9,7 @@ import { ExportMenu } from "./ExportMenu";
 import type { Grouping } from "./queries";
 import { GROUPINGS, type UsageView } from "./useUsageView";
 
+const ON_PHONES = ["Requests", "Spend", "Price / 1M"];
 const NUMBERS = [
   "Requests",
   "Input",
@@ -18,7 +19,7 @@ const NUMBERS = [
   "Spend",
   "Price / 1M",
   "Cost / 1M",
-].map((label) => ({ label, right: true }));
+].map((label) => ({ label, right: true, wide: !ON_PHONES.includes(label) }));
 
 interface Props {
   usage: Usage;

@@ -20,7 +20,7 @@ export function WebhookCard({ webhook }: { webhook: Webhook }) {
   const toggle = () => show({ webhook: open ? "" : webhook.id, state: "" });
   return (
     <Card withBorder padding="md" component="article" aria-label={`Webhook ${webhook.url}`}>
-      <Group justify="space-between" wrap="nowrap" align="flex-start">
+      <Group justify="space-between" align="flex-start">
         <Stack gap={4} miw={0}>
           <Group gap="xs">
             <Title order={2} size="h4" style={{ overflowWrap: "anywhere" }}>
