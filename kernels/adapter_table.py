@@ -1,7 +1,26 @@
 """The adapter weights of one place in the model, one entry per slot, at their true ranks."""
 
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One slice's weights as kernels read them, ready for any slot.
+
+    weights: A [rank, in], B transposed [rank, out], scaling. columns: gain and shift, float32 [out], or None for
+    neither. places: int64 [4], the addresses of A, B, gain, shift; 0 = no such tensor.
+    """
+
+    weights: tuple[Tensor, Tensor, float]
+    columns: tuple[Tensor | None, Tensor | None] | None
+    places: NDArray[Any]
+    rank: int
 
 
 class AdapterTable:
@@ -30,11 +49,17 @@ class AdapterTable:
         self.pointers, self.ranks, self.scalings = (tensor.to(device) for tensor in kept)
         self.weights: dict[tuple[int, int], tuple[Tensor, Tensor, float]] = {}
         self.columns: dict[tuple[int, int], tuple[Tensor | None, Tensor | None]] = {}
-        self.largest_rank = 0
+        self._largest_rank: int | None = 0  # None: not looked up since the last change
 
     @property
     def slices(self) -> int:
         return len(self.outs)
+
+    @property
+    def largest_rank(self) -> int:
+        if self._largest_rank is None:
+            self._largest_rank = int(self._ranks.max())
+        return self._largest_rank
 
     @property
     def is_aligned(self) -> bool:
@@ -51,31 +76,38 @@ class AdapterTable:
         gain: Tensor | None = None,
         shift: Tensor | None = None,
     ) -> None:
+        """See `entry`."""
+        self.put(slot, piece, self.entry(piece, a, b, scaling, gain, shift))
+
+    def entry(
+        self, piece: int, a: Tensor, b: Tensor, scaling: float, gain: Tensor | None = None, shift: Tensor | None = None
+    ) -> Entry:
         """a: [rank, in], b: [out, rank], gain and shift: [out]; any dtype and device. What is as it has to be already
         (dtype, device, b with its columns together) is kept, not copied: nobody may write to it afterwards."""
         rank, out = a.shape[0], self.outs[piece]
         assert a.shape == (rank, self.in_features), f"A is {tuple(a.shape)}"
         assert b.shape == (out, rank), f"B is {tuple(b.shape)}"
         assert all(column.shape == (out,) for column in (gain, shift) if column is not None)
-        kept_a = _at_16(a.detach().to(self.device, self.dtype).contiguous())
-        kept_b = _at_16(b.detach().to(self.device, self.dtype).t().contiguous())
-        columns = self._column(gain), self._column(shift)
-        self.weights[slot, piece] = (kept_a, kept_b, scaling)
-        if gain is not None or shift is not None:
-            self.columns[slot, piece] = columns
-        places = [0 if kept is None else kept.data_ptr() for kept in (kept_a, kept_b, *columns)]
-        self._places[slot, piece], self._ranks[slot, piece], self._scalings[slot, piece] = places, rank, scaling
-        self.largest_rank = max(self.largest_rank, rank)
+        pair, columns = (self._fit(a), self._fit(b.t())), (self._column(gain), self._column(shift))
+        places = np.array([0 if kept is None else kept.data_ptr() for kept in (*pair, *columns)])
+        return Entry((*pair, scaling), None if gain is shift is None else columns, places, rank)
+
+    def put(self, slot: int, piece: int, entry: Entry) -> None:
+        """entry: of this table, or of one with the same outputs and inputs."""
+        place = slot, piece
+        self.weights[place] = entry.weights
+        if entry.columns is not None:
+            self.columns[place] = entry.columns
+        self._places[place], self._ranks[place], self._scalings[place] = entry.places, entry.rank, entry.weights[2]
+        self._largest_rank = None
         self._show(slot)
 
     def clear(self, slot: int) -> None:
-        if not self._ranks[slot].any():
-            return
         self._places[slot], self._ranks[slot], self._scalings[slot] = 0, 0, 0
         for piece in range(self.slices):
             self.weights.pop((slot, piece), None)
             self.columns.pop((slot, piece), None)
-        self.largest_rank = int(self._ranks.max())
+        self._largest_rank = None
         self._show(slot)
 
     def slot_bytes(self, slot: int) -> int:
@@ -90,12 +122,14 @@ class AdapterTable:
             for shown, kept in zip((self.pointers, self.ranks, self.scalings), self._kept, strict=True):
                 shown[slot].copy_(kept[slot])
 
+    def _fit(self, x: Tensor) -> Tensor:
+        """Itself, or a copy as kernels read it: of the table's dtype, on its device, contiguous, and beginning at a
+        multiple of 16 bytes, for they load as many at a time."""
+        is_ours = x.dtype is self.dtype and x.device.type == self.device and x.is_contiguous() and not x.requires_grad
+        x = x if is_ours else x.detach().to(self.device, self.dtype).contiguous()
+        return x if x.data_ptr() % 16 == 0 else x.clone()
+
     def _column(self, column: Tensor | None) -> Tensor | None:
         if column is None:
             return None
         return column.detach().to(self.device, torch.float32).contiguous()
-
-
-def _at_16(tensor: Tensor) -> Tensor:
-    """Itself, or a copy that begins at a multiple of 16 bytes: kernels load as many at a time."""
-    return tensor if tensor.data_ptr() % 16 == 0 else tensor.clone()

@@ -1,6 +1,6 @@
 """Device slots of adapter weights: what a kernel follows when a token names a slot."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 from engine.adapters.base_shape import EMBEDDING, HEAD, OUTSIDE
 from engine.adapters.base_weights import BaseWeights
 from engine.model_info import ModelInfo
-from kernels.adapter_table import AdapterTable
+from kernels.adapter_table import AdapterTable, Entry
 from kernels.embedding_table import EmbeddingTable, EmbeddingUpdate
 
 
@@ -34,10 +34,14 @@ class LoraWeights:
 
 
 class AdapterWeights(dict[tuple[int, str], LoraWeights]):
-    """An adapter in host memory, by layer (or OUTSIDE) and module. invocation: tokens that switch it on; empty: it is
-    always on."""
+    """An adapter in host memory, by layer (or OUTSIDE) and module.
+
+    invocation: tokens that switch it on; empty: it is always on. entries: what a slot of a bank gets in which tables,
+    where `LoraBank.prepare` has put it together beforehand.
+    """
 
     invocation: tuple[int, ...] = ()
+    entries: "tuple[tuple[AdapterTable, int, Entry], ...]" = ()
 
 
 def invocation_of(weights: Mapping[tuple[int, str], LoraWeights]) -> tuple[int, ...]:
@@ -65,6 +69,7 @@ class LoraBank:
             for site in info.sites
         }
         self._place = {name: (site, piece) for site in info.sites for piece, name in enumerate(site)}
+        self._written: dict[int, set[AdapterTable]] = {}  # by slot: the tables that hold something of it
 
     def table(self, layer: int, site: tuple[str, ...]) -> AdapterTable:
         return self._tables[layer, site]
@@ -74,25 +79,30 @@ class LoraBank:
         """Of each table of a layer, always in the same order; behind them, whether any embedding is adapted."""
         return (*(table.largest_rank for table in self._tables.values()), int(bool(self.embedding.updates)))
 
+    def prepare(self, weights: AdapterWeights) -> None:
+        """For any thread: do what of `write` does not depend on the slot. Where slots share host memory, that is
+        nearly all; on another device nothing."""
+        if self.device == "cpu":
+            weights.entries = tuple(self._entries(weights))
+
     def write(self, slot: int, weights: Mapping[tuple[int, str], LoraWeights]) -> None:
         """Replace what the slot holds. Keys are (layer, module); modules left out are those of the base model.
 
         Tensors that are ready (`engine.adapters.load.ready_for`) are not copied on the CPU: the slot and host memory
         then share them."""
         self.clear(slot)
+        written = self._written[slot] = set[AdapterTable]()
+        prepared = weights.entries if isinstance(weights, AdapterWeights) else ()
+        for table, piece, entry in prepared or self._entries(weights):
+            written.add(table)
+            table.put(slot, piece, entry)
         for (layer, module), lora in weights.items():
-            rank = lora.a.shape[0]
-            assert rank <= self.max_rank, f"{module} has rank {rank}, over {self.max_rank}"
             if layer == OUTSIDE:
                 self._write_end(slot, module, lora)
-                continue
-            assert module in self._place, f"the model has no module {module}"
-            site, piece = self._place[module]
-            self._tables[layer, site].write(slot, piece, lora.a, lora.b, lora.scaling, lora.gain, lora.shift)
 
     def clear(self, slot: int) -> None:
         assert 0 <= slot < self.slots, f"slot {slot} of {self.slots}"
-        for table in (self.head, *self._tables.values()):
+        for table in self._written.pop(slot, ()):
             table.clear(slot)
         self.heads.pop(slot, None)
         self.embedding.clear(slot)
@@ -103,10 +113,25 @@ class LoraBank:
         tables = sum(table.slot_bytes(slot) for table in (self.head, *self._tables.values()))
         return tables + sum(each.nbytes for each in whole if each is not None)
 
+    def _entries(self, weights: Mapping[tuple[int, str], LoraWeights]) -> Iterator[tuple[AdapterTable, int, Entry]]:
+        """Of modules in layers, and of the head; an embedding has a table of its own kind."""
+        for (layer, module), lora in weights.items():
+            rank = lora.a.shape[0]
+            assert rank <= self.max_rank, f"{module} has rank {rank}, over {self.max_rank}"
+            table, piece = self._table_of(layer, module)
+            if table is not None:
+                yield table, piece, table.entry(piece, lora.a, lora.b, lora.scaling, lora.gain, lora.shift)
+
+    def _table_of(self, layer: int, module: str) -> tuple[AdapterTable | None, int]:
+        if layer == OUTSIDE:
+            return self.head if module == HEAD else None, 0
+        assert module in self._place, f"the model has no module {module}"
+        site, piece = self._place[module]
+        return self._tables[layer, site], piece
+
     def _write_end(self, slot: int, module: str, lora: LoraWeights) -> None:
         weight = None if lora.weight is None else lora.weight.to(self.device, self.dtype).contiguous()
         if module == HEAD:
-            self.head.write(slot, 0, lora.a, lora.b, lora.scaling, lora.gain, lora.shift)
             if weight is not None:
                 self.heads[slot] = weight
             return

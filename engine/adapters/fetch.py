@@ -147,9 +147,11 @@ def _checked(contents: Contents, base: BaseShape, limits: Limits) -> AdapterSpec
 
 def _weights(contents: Contents, spec: AdapterSpec, bank: LoraBank) -> Weights:
     try:
-        return ready_for(load_adapter(contents, spec, bank.base), bank.dtype)
+        weights = ready_for(load_adapter(contents, spec, bank.base), bank.dtype)
     except FoldError as error:
         raise AdapterUnavailable(f"its weights cannot be used: {error}", permanent=True) from error
+    bank.prepare(weights)
+    return weights
 
 
 def _first_line(error: Exception) -> str:

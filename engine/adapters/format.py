@@ -22,6 +22,7 @@ from engine.adapters.lora_config import CONFIG_FILE, LoraSettings, read_config
 from engine.adapters.names import Part
 from engine.adapters.patterns import PatternError
 from engine.adapters.problems import AdapterRefused, Problem, counted
+from engine.adapters.safetensors_header import ITEM_BYTES, TensorEntry
 from engine.adapters.shards import check_index, read_entries
 from engine.adapters.source import Folder, Source
 from engine.adapters.spec import AdapterSpec, Limits, ModuleLora
@@ -86,10 +87,14 @@ def _check_tensors(
         problems = check_index(_whole(source, INDEX_FILE), entries)
     modules, more = group_tensors([entry for each in entries.values() for entry in each], base, limits.max_rank)
     problems += [*more, *_saved_size(modules, limits)]
-    zero: set[str] = set()
     for name, theirs in entries.items():
-        problems += check_values(partial(source.read, name), theirs, scan, zero)
-    return modules, problems + check_effect(modules, zero)
+        problems += check_values(partial(source.read, name), theirs, scan)
+
+    def is_zero(entry: TensorEntry) -> bool:
+        name = next(name for name, theirs in entries.items() if entry in theirs)
+        return entry.dtype in ITEM_BYTES and scan(source.read(name, entry.start, entry.end), entry.dtype)[1]
+
+    return modules, problems + check_effect(modules, is_zero)
 
 
 def _whole(source: Source, name: str) -> bytes:

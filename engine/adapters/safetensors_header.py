@@ -6,6 +6,7 @@ the offsets cover from first to last byte without hole or overlap.
 
 import json
 import math
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -90,11 +91,10 @@ def _parse(text: bytes) -> dict[str, Any]:
 
 def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """For json.loads: two readers must never see two different values under one key."""
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"the key {name!r} appears twice")
-        found[name] = value
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the key {name!r} appears twice")
     return found
 
 

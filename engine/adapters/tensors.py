@@ -18,6 +18,7 @@ from engine.adapters.values import Scan
 # Parts that change what a module computes even where B A is zero.
 _TELLING_ALONE: tuple[Part, ...] = ("magnitude", "lora_bias", "bias", "saved")
 _PAIR: tuple[tuple[Part, Part], ...] = (("A", "B"), ("B", "A"))
+_TOGETHER = 8 << 20  # bytes of neighbours that are looked at as one
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,36 +72,49 @@ def group_tensors(
     return fitting, problems + shape_problems + list(_ranks(fitting, max_rank))
 
 
-def check_values(
-    read: Callable[[int, int], Buffer], entries: Iterable[TensorEntry], scan: Scan, zero: set[str]
-) -> list[Problem]:
-    """Every value has to be finite. read: bytes [start, end) of the file. zero: gets the names of tensors that hold
-    nothing but zeros."""
-    broken: list[str] = []
-    for entry in entries:
-        if entry.dtype not in ITEM_BYTES:
-            continue
-        is_finite, is_zero = scan(read(entry.start, entry.end), entry.dtype)
-        if not is_finite:
-            broken.append(entry.name)
-        if is_zero:
-            zero.add(entry.name)
+def check_values(read: Callable[[int, int], Buffer], entries: Iterable[TensorEntry], scan: Scan) -> list[Problem]:
+    """Every value has to be finite. read: bytes [start, end) of the file. entries: in the order of their bytes.
+
+    Neighbours are looked at as one, and each by itself only where something is wrong."""
+    broken = [
+        entry.name
+        for run in _runs(entries)
+        if not scan(read(run[0].start, run[-1].end), run[0].dtype)[0]
+        for entry in run
+        if not scan(read(entry.start, entry.end), entry.dtype)[0]
+    ]
     if not broken:
         return []
     remedy = "Training diverged: train again with a lower learning rate, or from a checkpoint before it did."
     return [Problem("non_finite", counted(broken), "NaN or infinite values", "finite numbers", remedy)]
 
 
-def check_effect(modules: list[ModuleTensors], zero: set[str]) -> list[Problem]:
-    """Some pair, or something beside the pairs, has to change the base model."""
+def check_effect(modules: list[ModuleTensors], is_zero: Callable[[TensorEntry], bool]) -> list[Problem]:
+    """Some pair, or something beside the pairs, has to change the base model. is_zero: whether a tensor holds nothing
+    but zeros; it is asked until some pair does change the model."""
     pairs = [module for module in modules if "A" in module.parts]
     if not pairs or any(part in module.parts for module in modules for part in _TELLING_ALONE):
         return []
-    if not all(zero & {module.parts["A"].name, module.parts["B"].name} for module in pairs):
+    if not all(is_zero(module.parts["B"]) or is_zero(module.parts["A"]) for module in pairs):
         return []
     remedy = "This is an adapter before its first training step: upload the trained one."
     where = pairs[0].parts["B"].name
     return [Problem("changes_nothing", where, "zeros in every pair", "trained weights", remedy)]
+
+
+def _runs(entries: Iterable[TensorEntry]) -> list[list[TensorEntry]]:
+    """Neighbours of one type that can be judged, _TOGETHER bytes at most unless one alone has more."""
+    runs: list[list[TensorEntry]] = []
+    for entry in entries:
+        if entry.dtype not in ITEM_BYTES:
+            continue
+        run = runs[-1] if runs else []
+        is_next = bool(run) and (run[-1].end, run[-1].dtype) == (entry.start, entry.dtype)
+        if is_next and entry.end - run[0].start <= _TOGETHER:
+            run.append(entry)
+        else:
+            runs.append([entry])
+    return runs
 
 
 def _module(layer: int, module: str, parts: Mapping[Part, list[TensorEntry]]) -> ModuleTensors:
