@@ -67,6 +67,6 @@ def usage(output: Output, days: int, by: str, zone: str) -> None:
     figures: Callable[[Any], list[object]] = lambda n: [  # noqa: E731 - two lines of one table
         n.requests, n.prompt_tokens, n.cached_tokens, n.completion_tokens, n.amount, n.amount_per_1m, n.device_seconds,
     ]  # fmt: skip
-    head = [by, "requests", "prompt", "cached", "answered", "amount", "per 1M", "device s"]
+    head = [by, "requests", "prompt", "cached", "answered", found.currency, "per 1M", "device s"]
     rows = [[group.label or group.group, *figures(group)] for group in found.data]
     output.show(found, table(head, [*rows, ["total", *figures(found.total)]]))

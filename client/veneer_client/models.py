@@ -294,7 +294,7 @@ class DomainShape(Struct, kw_only=True):
 
 class EffectShape(Struct, kw_only=True):
     """
-    Dollars, exact. change_percent: with one decimal; null where nothing was paid before.
+    Amounts, exact. change_percent: with one decimal; null where nothing was paid before.
     """
 
     requests: int
@@ -528,8 +528,8 @@ LevelEnum: TypeAlias = Annotated[
 
 class LimitsInputRequest(Struct, kw_only=True):
     """
-    What is left out stays as it is; null takes a limit away. Days and months are UTC. Budgets are dollars: per
-    calendar month, or in all. There is one of the two at a time. soft_budget: dollars of the same period, from which on
+    What is left out stays as it is; null takes a limit away. Days and months are UTC. Budgets are money: per
+    calendar month, or in all. There is one of the two at a time. soft_budget: money of the same period, from which on
     an alert is raised and requests still pass.
     """
 
@@ -545,7 +545,7 @@ class LimitsInputRequest(Struct, kw_only=True):
 
 class LimitsShape(Struct, kw_only=True):
     """
-    spent and held: dollars in the budget's period; held is reserved by requests that run now.
+    spent and held: money in the budget's period; held is reserved by requests that run now.
     """
 
     requests_per_minute: int | None
@@ -638,7 +638,7 @@ class MarginShape(Struct, kw_only=True):
 
 class Markup(Struct, kw_only=True):
     """
-    Dollars per million tokens of any kind, that `grantee` pays `owner` on top. earned_per_million: what the owner
+    Amounts per million tokens of any kind, that `grantee` pays `owner` on top. earned_per_million: what the owner
     gets of it, and earned: in all since its last statement; null for the grantee.
     """
 
@@ -678,6 +678,22 @@ class ModelSizeShape(Struct, kw_only=True):
     tied: bool
     experts: int
     active: int
+
+
+NearShapeKindEnum: TypeAlias = Annotated[
+    Literal[
+        "tokens_per_day",
+        "tokens_per_month",
+        "monthly_budget",
+        "total_budget",
+        "soft_budget",
+        "postpaid_limit",
+        "credit",
+    ],
+    Meta(
+        description="* `tokens_per_day` - tokens_per_day\n* `tokens_per_month` - tokens_per_month\n* `monthly_budget` - monthly_budget\n* `total_budget` - total_budget\n* `soft_budget` - soft_budget\n* `postpaid_limit` - postpaid_limit\n* `credit` - credit"
+    ),
+]
 
 
 class NewPasswordRequest(Struct, kw_only=True):
@@ -866,7 +882,7 @@ PaymentKindEnum: TypeAlias = Annotated[
 
 class PaymentOptionsShape(Struct, kw_only=True):
     """
-    available: False where this platform takes no payments by itself. minimum, maximum: dollars of one payment.
+    available: False where this platform takes no payments by itself. minimum, maximum: of one payment.
     """
 
     available: bool
@@ -952,7 +968,7 @@ class PreviewPriceRequest(Struct, kw_only=True):
 
 class PriceShape(Struct, kw_only=True):
     """
-    Dollars per million tokens, on [effective_from, effective_to). adapter_surcharge: on top of each rate where an
+    Amounts per million tokens, on [effective_from, effective_to). adapter_surcharge: on top of each rate where an
     adapter runs. batch_discount: percent.
     """
 
@@ -1008,7 +1024,7 @@ class ProviderShape(Struct, kw_only=True):
 
 class RatesShape(Struct, kw_only=True):
     """
-    Dollars per million tokens, as they were when the request was admitted, with surcharge and discount.
+    Amounts per million tokens, as they were when the request was admitted, with surcharge and discount.
     """
 
     price_id: str
@@ -1163,7 +1179,7 @@ class SessionPage(Struct, kw_only=True):
 
 class SetMarkupRequest(Struct, kw_only=True):
     """
-    per_million: dollars per million tokens of any kind; 0: none.
+    per_million: of tokens of any kind; 0: none.
     """
 
     per_million: Decimal
@@ -1175,7 +1191,7 @@ class SetPinRequest(Struct, kw_only=True):
 
 class SetPriceRequest(Struct, kw_only=True):
     """
-    Dollars per million tokens: $2.50 is 2.5. tenant_id and adapter_id narrow the price down.
+    Amounts per million tokens, such as 2.5. tenant_id and adapter_id narrow the price down.
 
     adapter_surcharge: on top of each rate where the request runs an adapter. batch_discount: percent off batches.
     """
@@ -1311,7 +1327,7 @@ class StartEvaluationRequest(Struct, kw_only=True):
 
 class StartPaymentRequest(Struct, kw_only=True):
     """
-    amount: of credit, in whole cents. invoice_id: what it still asks for is paid.
+    amount: of credit, with at most 2 decimals. invoice_id: what it still asks for is paid.
     """
 
     kind: PaymentKindEnum
@@ -1427,7 +1443,7 @@ class TenantAlertShape(Struct, kw_only=True):
 
 class TenantEffectShape(Struct, kw_only=True):
     """
-    Dollars, exact. change_percent: with one decimal; null where nothing was paid before.
+    Amounts, exact. change_percent: with one decimal; null where nothing was paid before.
     """
 
     requests: int
@@ -1442,7 +1458,7 @@ class TenantEffectShape(Struct, kw_only=True):
 class TenantLimitsInputRequest(Struct, kw_only=True):
     """
     As for a key. tenant_weight: the tenant's share of the engine while others wait too; one of 2 gets twice what
-    one of 1 gets. postpaid_limit: dollars that the tenant may owe beyond its credit; 0: prepaid only.
+    one of 1 gets. postpaid_limit: money that the tenant may owe beyond its credit; 0: prepaid only.
     """
 
     requests_per_minute: Annotated[int, Meta(ge=1, le=1000000000)] | None = None
@@ -1459,7 +1475,7 @@ class TenantLimitsInputRequest(Struct, kw_only=True):
 
 class TenantLimitsShape(Struct, kw_only=True):
     """
-    owed: dollars, less the credit there is; below zero while there is credit.
+    owed: money, less the credit there is; below zero while there is credit.
     """
 
     requests_per_minute: int | None
@@ -1507,7 +1523,7 @@ TierModeEnum: TypeAlias = Annotated[
 
 class TierShape(Struct, kw_only=True):
     """
-    From at_least dollars of a period's usage on, discount percent less.
+    From at_least of a period's usage on, discount percent less.
     """
 
     at_least: Decimal
@@ -1516,7 +1532,7 @@ class TierShape(Struct, kw_only=True):
 
 class TierShapeRequest(Struct, kw_only=True):
     """
-    From at_least dollars of a period's usage on, discount percent less.
+    From at_least of a period's usage on, discount percent less.
     """
 
     at_least: Decimal
@@ -1540,21 +1556,21 @@ class TrialShape(Struct, kw_only=True):
 
 
 UnitEnum: TypeAlias = Annotated[
-    Literal["requests", "tokens", "dollars"],
-    Meta(
-        description="* `requests` - requests\n* `tokens` - tokens\n* `dollars` - dollars"
-    ),
+    Literal["requests", "tokens", "money"],
+    Meta(description="* `requests` - requests\n* `tokens` - tokens\n* `money` - money"),
 ]
 
 
 class UsageShape(Struct, kw_only=True):
     """
-    [from, to); days and hours are those of tz. The total is the sum of the groups.
+    [from, to); days and hours are those of tz. The total is the sum of the groups. currency: an ISO 4217
+    code.
     """
 
     from_: str = field(name="from")
     to: str
     tz: str
+    currency: str
     data: list[GroupShape]
     total: NumbersShape
 
@@ -1655,8 +1671,8 @@ class WithReasonRequest(Struct, kw_only=True):
 
 class Agreement(Struct, kw_only=True):
     """
-    minimum_fee (dollars) and included_tokens: per period. tier_mode: with `graduated`, a tier's discount is on the
-    dollars within it; with `volume`, that of the tier that is reached is on all of them.
+    minimum_fee (money) and included_tokens: per period. tier_mode: with `graduated`, a tier's discount is on the
+    money within it; with `volume`, that of the tier that is reached is on all of them.
     """
 
     id: str
@@ -1695,7 +1711,7 @@ class AuditPage(Struct, kw_only=True):
 
 class Balance(Struct, kw_only=True):
     """
-    Dollars, exact. budget: of the period, null for none. held: reserved by requests that run now. credit counts
+    Amounts, exact. budget: of the period, null for none. held: reserved by requests that run now. credit counts
     before anything is owed.
     """
 
@@ -1730,7 +1746,7 @@ class BaseModelsShape(Struct, kw_only=True):
 
 class Batch(Struct, kw_only=True):
     """
-    total, completed, failed: lines. reserved: dollars held when it was created. amount: dollars, exact, of the lines
+    total, completed, failed: lines. reserved: money held when it was created. amount: exact, of the lines
     that have run so far. ended_at: when it came to the status that it has.
     """
 
@@ -1862,7 +1878,7 @@ class ErrorBody(Struct, kw_only=True):
 class EvaluationAnswer(Struct, kw_only=True):
     """
     latency_ms: until its last token, as the worker waited for it; the first answer of a version has its load in it.
-    amount: dollars. passed: all checks that its prompt has; null: it has none. error: why there is no answer.
+    amount: money. passed: all checks that its prompt has; null: it has none. error: why there is no answer.
     """
 
     request_id: str
@@ -2216,9 +2232,27 @@ class Membership(Struct, kw_only=True):
     )
 
 
+class NearShape(Struct, kw_only=True):
+    """
+    As of one level. kind credit: what the tenant has left of credit that was given; shown to those who may see
+    billing. id: as in the address of the level's limits; null where there is none.
+    """
+
+    kind: NearShapeKindEnum
+    unit: UnitEnum
+    limit: str
+    used: str
+    reserved: str
+    left: str
+    resets_in: int | None
+    level: LevelEnum
+    id: str | None
+    label: str
+
+
 class Offer(Struct, kw_only=True):
     """
-    Dollars per million tokens of a request of now. kind: the base model, any adapter of yours, one that has a price
+    Amounts per million tokens of a request of now. kind: the base model, any adapter of yours, one that has a price
     of its own, or one that `owner` shares with you. surcharge, markup: what of each rate is for running an adapter, and
     for its owner. batch_discount: percent off for batches.
     """
@@ -2426,6 +2460,7 @@ class SessionShape(Struct, kw_only=True):
     door_url: Annotated[
         str, Meta(description="where the OpenAI-compatible API answers")
     ]
+    currency: Annotated[str, Meta(description="of every amount: an ISO 4217 code")]
     base_model: BaseModel
 
 
@@ -2711,6 +2746,10 @@ class LevelShape(Struct, kw_only=True):
 class MemberPage(Struct, kw_only=True):
     data: list[MemberShape]
     next: str | None
+
+
+class NearList(Struct, kw_only=True):
+    data: list[NearShape]
 
 
 class OperatorBatchPage(Struct, kw_only=True):

@@ -7,8 +7,11 @@ from celery import Celery, Task, signals
 from django.conf import settings
 from django.db import transaction
 
+from controlplane.books_currency import keep_currency
+from controlplane.env import BadSetting
 from controlplane.job_log import JobLog, JobWatch
 from tenants.scope import ALL_TENANTS, tenant_scope
+from tenants.sql import run_sync
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
 
@@ -30,6 +33,15 @@ app.autodiscover_tasks()
 def watch_jobs(**_: Any) -> None:
     """A process that runs tasks notes how they ended."""
     JobWatch(JobLog(settings.VALKEY_URL)).connect()
+
+
+@signals.worker_init.connect  # type: ignore[untyped-decorator]  # celery has no types
+def refuse_other_currency(**_: Any) -> None:
+    """Celery goes on after an error in here, as it should where the database is away; but not after an exit."""
+    try:
+        run_sync(keep_currency(), tenant=ALL_TENANTS)
+    except BadSetting as exc:
+        raise SystemExit(f"veneer: {exc}") from None
 
 
 def enqueue(task: str, *args: Any) -> None:

@@ -16,6 +16,6 @@ BEYOND_ITS_OWN: Final = Beyond(
             "billing_providernotice",
         }
     ),
-    published=frozenset({"billing_rollupmark"}),
+    published=frozenset({"billing_rollupmark", "billing_bookscurrency"}),
     append_only=frozenset({"tenants_auditrow"}),
 )

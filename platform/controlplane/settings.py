@@ -3,6 +3,7 @@
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from controlplane.currency import checked_currency
 from controlplane.env import ROOT, env_bool, env_int, env_str, home, run_file
 from controlplane.isolation import BEYOND_ITS_OWN as BEYOND_ITS_OWN
 from tenants.roles import STARTUP_OPTIONS, reset
@@ -83,11 +84,13 @@ MAX_OPEN_BATCHES_PER_TENANT = env_int("VENEER_MAX_OPEN_BATCHES_PER_TENANT", 50)
 BATCH_LINES = env_int("VENEER_BATCH_LINES", 16)  # of batches, run at once
 BATCH_LINES_PER_TENANT = env_int("VENEER_BATCH_LINES_PER_TENANT", 4)
 AUTH_CACHE_SECONDS = 0.8  # a revoked key is refused within a second, everywhere
-# What an hour of this device costs the operator, in dollars: turns device-seconds into cost.
+# What every amount is in, here and everywhere (ISO 4217).
+CURRENCY = checked_currency(_setting("VENEER_CURRENCY", "USD"))
+# What an hour of this device costs the operator: turns device-seconds into cost.
 DEVICE_COST_PER_HOUR = _setting("VENEER_DEVICE_COST_PER_HOUR", "0.40")
 # And a kilowatt-hour, where the device counts its energy; empty: the hour's price has it.
 ENERGY_COST_PER_KWH = _setting("VENEER_ENERGY_COST_PER_KWH", "")
-# What the owner of a shared adapter may ask on top, in dollars per million tokens, and the operator's percentage of it.
+# What the owner of a shared adapter may ask on top, per million tokens, and the operator's percentage of it.
 MAX_MARKUP = env_str("VENEER_MAX_MARKUP", "10")
 MARKUP_SHARE_PERCENT = env_int("VENEER_MARKUP_SHARE_PERCENT", 20)
 # A billing period closes by itself this long after its end: what ran at midnight has come into the books by then.

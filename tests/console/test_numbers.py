@@ -123,5 +123,5 @@ def test_home_keys_limits_and_billing(page: Page, site: Site) -> None:
     for level in limits[:4]:
         card = page.get_by_role("region", name=f"Limits of {level['label']}", exact=True)
         for use in level["uses"]:
-            if use["unit"] == "dollars":
+            if use["unit"] == "money":
                 expect(card.first).to_contain_text(shown(use["limit"]))

@@ -58,8 +58,8 @@ it("sets it as the text that was typed", async () => {
 });
 
 it.each([
-  ["", "Use dollars with at most 6 decimals, such as 2.50"],
-  ["2.5000001", "Use dollars with at most 6 decimals, such as 2.50"],
+  ["", "Use an amount with at most 6 decimals, such as 2.50"],
+  ["2.5000001", "Use an amount with at most 6 decimals, such as 2.50"],
   ["10.01", "This platform allows $10.00 at most"],
 ])("does not send %j", async (amount, problem) => {
   const seen = share([]);
@@ -69,7 +69,7 @@ it.each([
 });
 
 it("says in the server's words why not", async () => {
-  const message = "per_million is 9: this platform allows 0 to 5 dollars per million tokens";
+  const message = "per_million is 9: this platform allows 0 to 5 USD per million tokens";
   share([], { [PUT]: { status: 400, body: { error: { message } } } });
   const dialog = await fillIn("9");
   expect(await within(dialog).findByText(message)).toBeDefined();

@@ -15,7 +15,7 @@ export function useMarkups() {
   });
 }
 
-/** Dollars as text; "0" ends it. */
+/** An amount as text; "0" ends it. */
 export function useSetMarkup(adapter: Adapter, grant: AdapterGrant) {
   const { api, tenantId } = useTenant();
   const queries = useQueryClient();

@@ -2492,8 +2492,8 @@ export interface components {
             name: string;
         };
         /**
-         * @description minimum_fee (dollars) and included_tokens: per period. tier_mode: with `graduated`, a tier's discount is on the
-         *     dollars within it; with `volume`, that of the tier that is reached is on all of them.
+         * @description minimum_fee (money) and included_tokens: per period. tier_mode: with `graduated`, a tier's discount is on the
+         *     money within it; with `volume`, that of the tier that is reached is on all of them.
          */
         Agreement: {
             id: string;
@@ -2579,7 +2579,7 @@ export interface components {
             };
         };
         /**
-         * @description Dollars, exact. budget: of the period, null for none. held: reserved by requests that run now. credit counts
+         * @description Amounts, exact. budget: of the period, null for none. held: reserved by requests that run now. credit counts
          *     before anything is owed.
          */
         Balance: {
@@ -2617,7 +2617,7 @@ export interface components {
             data: components["schemas"]["BaseModelShape"][];
         };
         /**
-         * @description total, completed, failed: lines. reserved: dollars held when it was created. amount: dollars, exact, of the lines
+         * @description total, completed, failed: lines. reserved: money held when it was created. amount: exact, of the lines
          *     that have run so far. ended_at: when it came to the status that it has.
          */
         Batch: {
@@ -2870,7 +2870,7 @@ export interface components {
             closed: components["schemas"]["PeriodEarningShape"][];
             time_zone: string;
         };
-        /** @description Dollars, exact. change_percent: with one decimal; null where nothing was paid before. */
+        /** @description Amounts, exact. change_percent: with one decimal; null where nothing was paid before. */
         EffectShape: {
             requests: number;
             before: string;
@@ -2915,7 +2915,7 @@ export interface components {
         };
         /**
          * @description latency_ms: until its last token, as the worker waited for it; the first answer of a version has its load in it.
-         *     amount: dollars. passed: all checks that its prompt has; null: it has none. error: why there is no answer.
+         *     amount: money. passed: all checks that its prompt has; null: it has none. error: why there is no answer.
          */
         EvaluationAnswer: {
             request_id: string;
@@ -3491,8 +3491,8 @@ export interface components {
             uses: components["schemas"]["UseShape"][];
         };
         /**
-         * @description What is left out stays as it is; null takes a limit away. Days and months are UTC. Budgets are dollars: per
-         *     calendar month, or in all. There is one of the two at a time. soft_budget: dollars of the same period, from which on
+         * @description What is left out stays as it is; null takes a limit away. Days and months are UTC. Budgets are money: per
+         *     calendar month, or in all. There is one of the two at a time. soft_budget: money of the same period, from which on
          *     an alert is raised and requests still pass.
          */
         LimitsInputRequest: {
@@ -3511,7 +3511,7 @@ export interface components {
             /** Format: decimal */
             soft_budget?: string | null;
         };
-        /** @description spent and held: dollars in the budget's period; held is reserved by requests that run now. */
+        /** @description spent and held: money in the budget's period; held is reserved by requests that run now. */
         LimitsShape: {
             requests_per_minute: number | null;
             tokens_per_minute: number | null;
@@ -3592,7 +3592,7 @@ export interface components {
             device: components["schemas"]["DevicesShape"];
         };
         /**
-         * @description Dollars per million tokens of any kind, that `grantee` pays `owner` on top. earned_per_million: what the owner
+         * @description Amounts per million tokens of any kind, that `grantee` pays `owner` on top. earned_per_million: what the owner
          *     gets of it, and earned: in all since its last statement; null for the grantee.
          */
         Markup: {
@@ -3710,7 +3710,7 @@ export interface components {
             cost_per_1m: string | null;
         };
         /**
-         * @description Dollars per million tokens of a request of now. kind: the base model, any adapter of yours, one that has a price
+         * @description Amounts per million tokens of a request of now. kind: the base model, any adapter of yours, one that has a price
          *     of its own, or one that `owner` shares with you. surcharge, markup: what of each rate is for running an adapter, and
          *     for its owner. batch_discount: percent off for batches.
          */
@@ -3907,7 +3907,7 @@ export interface components {
          * @enum {string}
          */
         PaymentKindEnum: "credit" | "invoice";
-        /** @description available: False where this platform takes no payments by itself. minimum, maximum: dollars of one payment. */
+        /** @description available: False where this platform takes no payments by itself. minimum, maximum: of one payment. */
         PaymentOptionsShape: {
             available: boolean;
             minimum: string;
@@ -4030,7 +4030,7 @@ export interface components {
             total: components["schemas"]["EffectShape"];
         };
         /**
-         * @description Dollars per million tokens, on [effective_from, effective_to). adapter_surcharge: on top of each rate where an
+         * @description Amounts per million tokens, on [effective_from, effective_to). adapter_surcharge: on top of each rate where an
          *     adapter runs. batch_discount: percent.
          */
         PriceShape: {
@@ -4123,7 +4123,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
-        /** @description Dollars per million tokens, as they were when the request was admitted, with surcharge and discount. */
+        /** @description Amounts per million tokens, as they were when the request was admitted, with surcharge and discount. */
         RatesShape: {
             price_id: string;
             input: string;
@@ -4290,6 +4290,8 @@ export interface components {
              * @description where the OpenAI-compatible API answers
              */
             door_url: string;
+            /** @description of every amount: an ISO 4217 code */
+            currency: string;
             base_model: components["schemas"]["BaseModel"];
         };
         /**
@@ -4319,7 +4321,7 @@ export interface components {
             /** @default false */
             follows_newest: boolean;
         };
-        /** @description per_million: dollars per million tokens of any kind; 0: none. */
+        /** @description per_million: of tokens of any kind; 0: none. */
         SetMarkupRequest: {
             /** Format: decimal */
             per_million: string;
@@ -4328,7 +4330,7 @@ export interface components {
             pinned: boolean;
         };
         /**
-         * @description Dollars per million tokens: $2.50 is 2.5. tenant_id and adapter_id narrow the price down.
+         * @description Amounts per million tokens, such as 2.5. tenant_id and adapter_id narrow the price down.
          *
          *     adapter_surcharge: on top of each rate where the request runs an adapter. batch_discount: percent off batches.
          */
@@ -4432,7 +4434,7 @@ export interface components {
             /** @default 256 */
             max_tokens: number;
         };
-        /** @description amount: of credit, in whole cents. invoice_id: what it still asks for is paid. */
+        /** @description amount: of credit, with at most 2 decimals. invoice_id: what it still asks for is paid. */
         StartPaymentRequest: {
             kind: components["schemas"]["PaymentKindEnum"];
             /** Format: decimal */
@@ -4570,7 +4572,7 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
-        /** @description Dollars, exact. change_percent: with one decimal; null where nothing was paid before. */
+        /** @description Amounts, exact. change_percent: with one decimal; null where nothing was paid before. */
         TenantEffectShape: {
             requests: number;
             before: string;
@@ -4582,7 +4584,7 @@ export interface components {
         };
         /**
          * @description As for a key. tenant_weight: the tenant's share of the engine while others wait too; one of 2 gets twice what
-         *     one of 1 gets. postpaid_limit: dollars that the tenant may owe beyond its credit; 0: prepaid only.
+         *     one of 1 gets. postpaid_limit: money that the tenant may owe beyond its credit; 0: prepaid only.
          */
         TenantLimitsInputRequest: {
             requests_per_minute?: number | null;
@@ -4604,7 +4606,7 @@ export interface components {
             /** Format: decimal */
             tenant_weight?: string;
         };
-        /** @description owed: dollars, less the credit there is; below zero while there is credit. */
+        /** @description owed: money, less the credit there is; below zero while there is credit. */
         TenantLimitsShape: {
             requests_per_minute: number | null;
             tokens_per_minute: number | null;
@@ -4649,14 +4651,14 @@ export interface components {
          * @enum {string}
          */
         TierModeEnum: "graduated" | "volume";
-        /** @description From at_least dollars of a period's usage on, discount percent less. */
+        /** @description From at_least of a period's usage on, discount percent less. */
         TierShape: {
             /** Format: decimal */
             at_least: string;
             /** Format: decimal */
             discount: string;
         };
-        /** @description From at_least dollars of a period's usage on, discount percent less. */
+        /** @description From at_least of a period's usage on, discount percent less. */
         TierShapeRequest: {
             /** Format: decimal */
             at_least: string;
@@ -4698,17 +4700,21 @@ export interface components {
         /**
          * @description * `requests` - requests
          *     * `tokens` - tokens
-         *     * `dollars` - dollars
+         *     * `money` - money
          * @enum {string}
          */
-        UnitEnum: "requests" | "tokens" | "dollars";
-        /** @description [from, to); days and hours are those of tz. The total is the sum of the groups. */
+        UnitEnum: "requests" | "tokens" | "money";
+        /**
+         * @description [from, to); days and hours are those of tz. The total is the sum of the groups. currency: an ISO 4217
+         *     code.
+         */
         UsageShape: {
             /** Format: date-time */
             from: string;
             /** Format: date-time */
             to: string;
             tz: string;
+            currency: string;
             data: components["schemas"]["GroupShape"][];
             total: components["schemas"]["NumbersShape"];
         };

@@ -70,7 +70,7 @@ function AddCreditModal({ opened, onClose, minimum, maximum }: Props) {
 
 function problemOf(amount: string, minimum: string, maximum: string): string | null {
   const range = `${formatMoney(minimum)} to ${formatMoney(maximum)}`;
-  if (!CENTS.test(amount)) return `Use dollars and cents from ${range}, such as 25.00`;
+  if (!CENTS.test(amount)) return `Use ${range}, with at most 2 decimals`;
   const value = chartValue(amount);
   return value < chartValue(minimum) || value > chartValue(maximum) ? `Use ${range}` : null;
 }

@@ -41,7 +41,7 @@ function Content({ id }: { id: string }) {
       <Lines invoice={invoice.data} />
       {invoice.data.entries.length > 0 && <Entries invoice={invoice.data} />}
       <Text size="xs" c="dimmed">
-        {`Days are those of ${invoice.data.time_zone}. Amounts are rounded to the cent line by line; the lines add up to the subtotal.`}
+        {`Days are those of ${invoice.data.time_zone}. Amounts are rounded to hundredths line by line; the lines add up to the subtotal.`}
       </Text>
     </Stack>
   );

@@ -57,7 +57,7 @@ it("buys credit on the provider's page", async () => {
   expect(await posts[0]?.json()).toEqual({ kind: "credit", amount: "25" });
 });
 
-it.each(["0.5", "1.001", "60000"])("does not ask for %s dollars", async (wrong) => {
+it.each(["0.5", "1.001", "60000"])("does not ask for %s", async (wrong) => {
   const seen = serve(OPTIONS);
   renderPage(<AddCreditButton />);
   await userEvent.click(await screen.findByRole("button", { name: "Add credit" }));

@@ -23,7 +23,7 @@ const near: NearLimit = {
   id: "key_1",
   label: "ci & more",
   kind: "monthly_budget",
-  unit: "dollars",
+  unit: "money",
   limit: "20",
   used: "17",
   reserved: "0.5",

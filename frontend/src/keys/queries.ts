@@ -11,7 +11,7 @@ export interface NewKey {
   expires_at: string | null;
   allowed_models: string[] | null;
   allowed_networks: string[] | null;
-  /** Dollars; null: none of its own. */
+  /** An amount; null: none of its own. */
   monthly_budget: string | null;
 }
 

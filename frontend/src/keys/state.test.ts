@@ -23,7 +23,7 @@ it("opens to a role what the server allows it", () => {
   expect(roleCan("viewer", "adapters:write")).toBe(false);
 });
 
-it("takes dollars as text", () => {
+it("takes an amount as text", () => {
   expect(amountProblem("2.50")).toBeNull();
   expect(amountProblem("0.000001")).toBeNull();
   for (const wrong of ["", "-1", "1e3", "1.1234567", "$2"]) {

@@ -41,7 +41,7 @@ const key: Level = {
     },
     {
       kind: "monthly_budget",
-      unit: "dollars",
+      unit: "money",
       limit: "10",
       used: "7.5",
       reserved: "1.25",

@@ -26,7 +26,7 @@ export const LEVELS: Record<Level["level"], string> = {
 };
 
 export function amountWords(use: LimitUse, value: string): string {
-  return use.unit === "dollars" ? formatMoney(value) : formatCompact(Number(value));
+  return use.unit === "money" ? formatMoney(value) : formatCompact(Number(value));
 }
 
 const MINUTE = 60;

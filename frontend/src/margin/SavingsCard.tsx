@@ -4,7 +4,7 @@ import { Figure } from "../shared/Figure";
 import { formatEstimate } from "../shared/money";
 import { savingsOf } from "./savings";
 
-/** Where the next dollar of cost could go. Estimates, which no book has. */
+/** Where the next cost could go. Estimates, which no book has. */
 export function SavingsCard({ margin }: { margin: Margin }) {
   const found = savingsOf(margin);
   return (

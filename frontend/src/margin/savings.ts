@@ -1,6 +1,6 @@
 import type { Margin } from "../api/types";
 
-/** Estimates in dollars, as floats: they say how large a thing is, they are in no book. */
+/** Estimates of amounts, as floats: they say how large a thing is, they are in no book. */
 export interface Savings {
   idle: number;
   /** Twice the sequences in each decode step, while reading the weights is what bounds it: at most half. */

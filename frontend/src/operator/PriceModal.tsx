@@ -7,6 +7,7 @@ import { AmountInput } from "../shared/AmountInput";
 import { notifyDone } from "../shared/confirm";
 import { amountProblem, optionalAmountProblem } from "../shared/decimalInput";
 import { FormModal } from "../shared/FormModal";
+import { formatMoney } from "../shared/money";
 import { PricePreview } from "./PricePreview";
 import { type NewPrice, useSetPrice } from "./queries";
 
@@ -93,8 +94,7 @@ export function PriceModal({ opened, onClose, tenants }: Props) {
       error={setPrice.error}
     >
       <Text size="sm" c="dimmed">
-        Dollars per million tokens: 2.50 means that a million tokens cost $2.50. Requests that run
-        now keep their price.
+        {`Per million tokens: 2.50 means that a million tokens cost ${formatMoney("2.50")}. Requests that run now keep their price.`}
       </Text>
       <Select
         label="For"

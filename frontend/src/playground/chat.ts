@@ -7,7 +7,7 @@ export interface Message {
   content: string;
 }
 
-/** The door's usage. `cost` is what the tenant pays, an exact decimal in dollars. */
+/** The door's usage. `cost` is what the tenant pays, an exact decimal. */
 export interface ChatUsage {
   prompt_tokens: number;
   completion_tokens: number;

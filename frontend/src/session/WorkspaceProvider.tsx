@@ -3,6 +3,7 @@ import { type ReactNode, useMemo } from "react";
 import { createApi } from "../api/client";
 import { useLiveEvents } from "../api/live";
 import type { Membership, Session } from "../api/types";
+import { setCurrency } from "../shared/money";
 import { WorkspaceContext } from "./context";
 import type { SessionGate } from "./gate";
 
@@ -26,6 +27,7 @@ export function WorkspaceProvider({ session, gate, children }: Props) {
     defaultValue: "",
     getInitialValueInEffect: false,
   });
+  setCurrency(session.currency); // before any page says an amount; it is the same for everybody
   const membership = membershipIn(session, chosen);
   const tenantId = membership?.tenant.id ?? null;
   const { up: live, watchFleet } = useLiveEvents(tenantId, session.user.is_operator);

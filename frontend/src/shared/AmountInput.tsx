@@ -1,6 +1,7 @@
 import { TextInput, type TextInputProps } from "@mantine/core";
+import { currencySymbol } from "./money";
 
-/** Dollars, as text: a number would round them. */
+/** Money, as text: a number would round it. */
 export function AmountInput(props: TextInputProps) {
-  return <TextInput leftSection="$" inputMode="decimal" {...props} />;
+  return <TextInput leftSection={currencySymbol()} inputMode="decimal" {...props} />;
 }

@@ -7,15 +7,19 @@ export function viewerLocale(): string | undefined {
   }
 }
 
-/** One formatter per locale: making one takes longer than a thousand uses. */
-export function perLocale<Formatter>(make: (locale: string | undefined) => Formatter) {
-  const made = new Map<string | undefined, Formatter>();
+/** One formatter per locale, and of `also`: making one takes longer than a thousand uses. */
+export function perLocale<Formatter>(
+  make: (locale: string | undefined) => Formatter,
+  also: () => string = () => "",
+) {
+  const made = new Map<string, Formatter>();
   return (): Formatter => {
     const locale = viewerLocale();
-    const known = made.get(locale);
+    const key = `${locale} ${also()}`;
+    const known = made.get(key);
     if (known !== undefined) return known;
     const fresh = make(locale);
-    made.set(locale, fresh);
+    made.set(key, fresh);
     return fresh;
   };
 }

@@ -11,7 +11,7 @@ import { type NewAgreement, useAgree } from "./queries";
 const CENTS = /^\d{1,10}(\.\d{1,2})?$/;
 const PERCENT = /^(100|\d{1,2})(\.\d{1,2})?$/;
 const MODES = [
-  { value: "graduated", label: "Each tier's discount on the dollars within it" },
+  { value: "graduated", label: "Each tier's discount on what lies within it" },
   { value: "volume", label: "The reached tier's discount on all of them" },
 ];
 
@@ -126,7 +126,7 @@ function Tiers({ form }: { form: UseFormReturnType<Values> }) {
 }
 
 function centsProblem(value: string): string | null {
-  return CENTS.test(value.trim()) ? null : "Use dollars in whole cents, such as 12.50";
+  return CENTS.test(value.trim()) ? null : "Use an amount with at most 2 decimals, such as 12.50";
 }
 
 function valuesOf(current: Agreement | null): Values {

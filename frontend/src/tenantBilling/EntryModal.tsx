@@ -40,7 +40,7 @@ export function EntryModal({ tenant, invoice, onClose }: Props) {
       amount: (value) =>
         CENTS.test(value.trim()) && Number(value) > 0
           ? null
-          : "Use dollars in whole cents, such as 12.50",
+          : "Use an amount with at most 2 decimals, such as 12.50",
       reason: (value) => (value.trim() ? null : "Say what it is for: it stays on the record"),
     },
   });

@@ -66,7 +66,7 @@ it("books what happened to an invoice, with its reason", async () => {
   await userEvent.clear(amount);
   await userEvent.type(amount, "4.005");
   await press("Book it", within(dialog));
-  expect(await within(dialog).findByText(/whole cents/)).toBeDefined();
+  expect(await within(dialog).findByText(/at most 2 decimals/)).toBeDefined();
   expect(within(dialog).getByText(/Say what it is for/)).toBeDefined();
   await userEvent.clear(amount);
   await userEvent.type(amount, "4.00");

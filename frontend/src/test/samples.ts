@@ -93,6 +93,7 @@ export function aSession(fields: Partial<Session> = {}): Session {
     on_behalf: null,
     through_company: false,
     door_url: "http://127.0.0.1:8001",
+    currency: "USD",
     base_model: { name: "SmolLM2-135M-Instruct", context_len: 8192 },
     ...fields,
   };
@@ -118,6 +119,7 @@ export function aUsage(fields: Partial<Usage> = {}): Usage {
     from: "2026-03-01T00:00:00Z",
     to: "2026-03-08T00:00:00Z",
     tz: "UTC",
+    currency: "USD",
     data: [{ group: "adp_1", label: "pirate", ...someNumbers() }],
     total: someNumbers(),
     ...fields,

@@ -14,7 +14,7 @@ const NUMBERS = [
   "cost_per_1m",
 ] as const;
 
-/** The table as the server sent it: amounts with every digit, in dollars. */
+/** The table as the server sent it: amounts with every digit. */
 export function usageCsv(usage: Usage, grouping: Grouping): string {
   const rows = usage.data.map((row) => [row.label, row.group, ...NUMBERS.map((name) => row[name])]);
   return toCsv([grouping, `${grouping}_id`, ...NUMBERS], rows);

@@ -58,7 +58,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Answer:
-    """What one side said, or why it could not: error is {"code", "message"}. amount: dollars. latency_ms: from the
+    """What one side said, or why it could not: error is {"code", "message"}. amount: money. latency_ms: from the
     request to the last token, as the worker waited for it. contains, json_schema: whether the text passed that check;
     null: there is none, or it could not be made."""
 

@@ -33,7 +33,7 @@ class FailureShape(serializers.Serializer[Any]):
 
 class AnswerShape(serializers.Serializer[Any]):
     """latency_ms: until its last token, as the worker waited for it; the first answer of a version has its load in it.
-    amount: dollars. passed: all checks that its prompt has; null: it has none. error: why there is no answer."""
+    amount: money. passed: all checks that its prompt has; null: it has none. error: why there is no answer."""
 
     request_id = serializers.CharField()
     text = serializers.CharField()

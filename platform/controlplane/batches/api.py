@@ -20,7 +20,7 @@ from tenants.scope import tenant_scope
 
 
 class BatchShape(serializers.Serializer[Any]):
-    """total, completed, failed: lines. reserved: dollars held when it was created. amount: dollars, exact, of the lines
+    """total, completed, failed: lines. reserved: money held when it was created. amount: exact, of the lines
     that have run so far. ended_at: when it came to the status that it has."""
 
     id = serializers.CharField()

@@ -60,7 +60,7 @@ class Batch(models.Model):
     Files are named by id and not by foreign key: they expire, the batch stays. output_file_id, error_file_id: chosen
     when the files are begun, so that a worker that takes over writes the same ones.
     errors: why none of it was run, or why it was stopped: [{"code", "message", "line", "param"}].
-    total, completed, failed: lines. reserved: dollars held when it was created.
+    total, completed, failed: lines. reserved: money held when it was created.
     amount and tokens: what its lines came to, once it has ended.
     """
 

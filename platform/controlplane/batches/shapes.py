@@ -36,7 +36,7 @@ def file_body(file: File) -> Json:
 
 
 def batch_body(batch: Batch, totals: Totals) -> Json:
-    """cost: dollars, exact, of the lines that have run so far; usage: their tokens."""
+    """cost: exact, of the lines that have run so far; usage: their tokens."""
     has_ended = batch.status in ENDS
     errors = {"object": "list", "data": batch.errors} if batch.errors else None
     ends = {name: seconds(batch.ended_at) if batch.status == status else None for status, name in _ENDED.items()}

@@ -42,7 +42,7 @@ class Prices:
         self._known: dict[str, PinnedPrice | None] = {}
 
     def most(self, bound: Bound | None) -> tuple[Decimal, int]:
-        """Dollars and tokens that a line may come to; nothing for one that cannot run. Raises Unavailable where what it
+        """Money and tokens that a line may come to; nothing for one that cannot run. Raises Unavailable where what it
         names has no price."""
         price = self._of(bound.model) if bound else None
         if bound is None or price is None:

@@ -22,7 +22,7 @@ WHERE line.tenant_id = %(tenant)s AND line.batch_id = %(batch)s AND line.state <
 
 @dataclass(frozen=True)
 class Totals:
-    """Dollars, tokens."""
+    """Money, tokens."""
 
     amount: Decimal
     prompt_tokens: int

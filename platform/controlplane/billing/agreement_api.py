@@ -21,15 +21,15 @@ _MODES = ("graduated", "volume")
 
 
 class TierShape(serializers.Serializer[Any]):
-    """From at_least dollars of a period's usage on, discount percent less."""
+    """From at_least of a period's usage on, discount percent less."""
 
     at_least = serializers.DecimalField(max_digits=18, decimal_places=2, min_value=0)
     discount = serializers.DecimalField(max_digits=5, decimal_places=2, min_value=0, max_value=100)
 
 
 class AgreementShape(serializers.Serializer[Any]):
-    """minimum_fee (dollars) and included_tokens: per period. tier_mode: with `graduated`, a tier's discount is on the
-    dollars within it; with `volume`, that of the tier that is reached is on all of them."""
+    """minimum_fee (money) and included_tokens: per period. tier_mode: with `graduated`, a tier's discount is on the
+    money within it; with `volume`, that of the tier that is reached is on all of them."""
 
     id = serializers.CharField()
     minimum_fee = serializers.CharField()

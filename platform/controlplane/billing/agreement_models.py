@@ -17,7 +17,7 @@ def new_agreement_id() -> str:
 
 
 class Agreement(models.Model):
-    """`terms.Terms`, dated; append-only. tiers: `{"at_least": dollars, "discount": percent}`, ascending."""
+    """`terms.Terms`, dated; append-only. tiers: `{"at_least": money, "discount": percent}`, ascending."""
 
     id = models.CharField(primary_key=True, max_length=32, default=new_agreement_id, editable=False)
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")

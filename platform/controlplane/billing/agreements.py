@@ -10,10 +10,10 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from controlplane.billing.costing import money_text
 from controlplane.billing.models import Agreement, LineKind, StatementLine
 from controlplane.billing.rounding import NOTHING
 from controlplane.billing.terms import Mode, Terms, Tier, Used, allowance, fee_to_minimum, tier_discount
+from controlplane.currency import amount_text, cents_text
 from controlplane.errors import InvalidRequest
 from tenants.audit import record_audit
 from tenants.models import Tenant
@@ -75,7 +75,7 @@ def terms_of(agreement: Agreement | None) -> Terms:
 
 @dataclass(frozen=True)
 class Adjustment:
-    """Dollars added to a statement, below zero for what is taken off."""
+    """Added to a statement, below zero for what is taken off."""
 
     kind: LineKind
     label: str
@@ -95,7 +95,7 @@ def adjustments(terms: Terms, total: Decimal, used: Iterable[Used]) -> list[Adju
     fee = fee_to_minimum(total - off - less, terms.minimum_fee)
     found = [
         Adjustment(LineKind.ALLOWANCE, f"Included: {terms.included_tokens:,} tokens", -off),
-        Adjustment(LineKind.TIERS, f"Discount on ${money_text(total - off)} of usage ({terms.tier_mode})", -less),
-        Adjustment(LineKind.MINIMUM, f"Up to the minimum fee of ${terms.minimum_fee:f}", fee),
+        Adjustment(LineKind.TIERS, f"Discount on {amount_text(total - off)} of usage ({terms.tier_mode})", -less),
+        Adjustment(LineKind.MINIMUM, f"Up to the minimum fee of {cents_text(terms.minimum_fee)}", fee),
     ]
     return [each for each in found if each.amount != NOTHING]

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from controlplane.billing.models import Alert, AlertKind
+from controlplane.currency import currency
 from controlplane.mailing import send_due
 from tenants.models import Membership, Role, User
 from tenants.scope import ALL_TENANTS, tenant_scope
@@ -25,8 +26,8 @@ SUBJECTS: Final = {
     AlertKind.ADAPTER_REJECTED: "The adapter {name} was not taken",
     AlertKind.ADAPTER_ROLLED_BACK: "The adapter {name} was rolled back to {versions}",
     AlertKind.ADAPTER_REVOKED: "The adapter {name} is no longer shared with you",
-    AlertKind.UNUSUAL_SPEND: "{name} has spent ${spent} today, where ${usual} is usual",
-    AlertKind.INVOICE_ISSUED: "Invoice {number} over ${total}",
+    AlertKind.UNUSUAL_SPEND: "{name} has spent {spent} {currency} today, where {usual} is usual",
+    AlertKind.INVOICE_ISSUED: "Invoice {number} over {total} {currency}",
     AlertKind.WEBHOOK_DISABLED: "The webhook {name} was switched off",
     AlertKind.DISCREPANCY: "The books disagree: {discrepancy_kind} for {request_id}",
 }
@@ -71,7 +72,7 @@ def _readers(alert: Alert) -> list[str]:
 
 def _message(alert: Alert, readers: list[str]) -> EmailMessage:
     """One address does not see the others."""
-    subject = _one_line(SUBJECTS[AlertKind(alert.kind)].format(**alert.data))
+    subject = _one_line(SUBJECTS[AlertKind(alert.kind)].format(**{"currency": currency()} | alert.data))
     lines = [f"{name.replace('_', ' ')}: {_shown(value)}" for name, value in alert.data.items()]
     body = "\n".join([f"{subject}.", "", *lines, "", settings.CONSOLE_URL])
     return EmailMessage(f"[Veneer] {subject}", body, bcc=readers)

@@ -2,11 +2,12 @@
 
 A day is unusual where what it has cost so far is above the median of the days before by more than
 
-    max(6 x 1.4826 x MAD, half the median, $1)
+    max(6 x 1.4826 x MAD, half the median, little money)
 
 MAD: the median of the days' distances from their median, times 1.4826 what a standard deviation would be, were they
 normal. Medians, because one wild day must not make the next one look tame; half the median, because a tenant whose days
-hardly differ is not to be told of every wobble; the dollar, because nobody is to be woken for cents.
+hardly differ is not to be told of every wobble; little money (`currency.LITTLE`), because nobody is to be woken for
+cents.
 """
 
 from collections.abc import Sequence
@@ -25,12 +26,12 @@ from controlplane.billing.reading import USED, USED_BY_TENANT, reading
 from controlplane.billing.rollup_models import DAY
 from controlplane.billing.rounding import CENT, NOTHING
 from controlplane.billing.spans import unit_of
+from controlplane.currency import currency, little_money
 from tenants.scope import ALL_TENANTS
 from tenants.sql import Plan, Query, Row, run_sync
 
 DAYS: Final = 28
 FEWEST_DAYS: Final = 7
-LEAST: Final = Decimal(1)
 _SPREADS: Final = Decimal("8.8956")  # 6 x 1.4826
 
 # Only tenants that spent enough today to be told of are looked at further.
@@ -46,7 +47,7 @@ GROUP BY 1 ORDER BY 1
 
 @dataclass(frozen=True)
 class Usual:
-    """What is usual of a tenant's day, and above what a day is not, in dollars."""
+    """What is usual of a tenant's day, and above what a day is not."""
 
     median: Decimal
     limit: Decimal
@@ -58,7 +59,7 @@ def usual(days: Sequence[Decimal]) -> Usual | None:
         return None
     middle = median(days)
     spread = median([abs(day - middle) for day in days])
-    return Usual(middle, middle + max(_SPREADS * spread, middle / 2, LEAST))
+    return Usual(middle, middle + max(_SPREADS * spread, middle / 2, little_money()))
 
 
 def find_unusual_spend(now: datetime | None = None) -> int:
@@ -74,7 +75,7 @@ def _look(row: Row, day: datetime) -> bool:
         return False
     data = {
         "name": row["name"], "day": f"{day:%Y-%m-%d}", "spent": money_text(row["spent"].quantize(CENT)),
-        "usual": money_text(found.median.quantize(CENT)), "days": DAYS,
+        "usual": money_text(found.median.quantize(CENT)), "days": DAYS, "currency": currency(),
     }  # fmt: skip
     return raise_alert(
         tenant_id=row["tenant_id"], kind=AlertKind.UNUSUAL_SPEND, subject=row["tenant_id"], occasion=data["day"],
@@ -83,7 +84,7 @@ def _look(row: Row, day: datetime) -> bool:
 
 
 def _today(day: datetime, now: datetime) -> Plan[list[Row]]:
-    return (yield Query(_TODAY, (yield from reading(day, now)).params(least=LEAST)))
+    return (yield Query(_TODAY, (yield from reading(day, now)).params(least=little_money())))
 
 
 def _days_before(tenant_id: str, day: datetime) -> Plan[list[Decimal]]:

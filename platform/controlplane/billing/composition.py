@@ -25,7 +25,7 @@ coalesce(sum(e.cached_tokens * ({_CHARGED["input"]} - {_CHARGED["cached_input"]}
 
 @dataclass(frozen=True)
 class Composition:
-    """Dollars, exact. amount = input + cached_input + output + surcharge + markup. surcharge: what running adapters
+    """Amounts, exact. amount = input + cached_input + output + surcharge + markup. surcharge: what running adapters
     adds to the first three. markup: what owners of shared adapters ask on top. cache_savings: what the cached tokens
     would have cost more, had they been computed."""
 

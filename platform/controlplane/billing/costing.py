@@ -16,13 +16,13 @@ COUNTS = ("requests", "prompt_tokens", "cached_tokens", "completion_tokens")
 
 
 def cost_of(device_ns: int, cost_per_hour: Decimal) -> Decimal:
-    """Dollars for the device's time, to 12 decimals."""
+    """Money for the device's time, to 12 decimals."""
     return (Decimal(device_ns) * cost_per_hour / _NS_PER_HOUR).quantize(_COST_DECIMALS, ROUND_HALF_EVEN)
 
 
 @dataclass(frozen=True)
 class DevicePrice:
-    """Dollars for an hour of the device, and for a kilowatt-hour of what it counts; None: the hour's price has it."""
+    """Money for an hour of the device, and for a kilowatt-hour of what it counts; None: the hour's price has it."""
 
     per_hour: Decimal
     per_kwh: Decimal | None = None
@@ -32,7 +32,7 @@ class DevicePrice:
         return cost_of(device_ns, self.per_hour) + (self.of_energy(energy_uj) or 0)
 
     def of_energy(self, energy_uj: int | None) -> Decimal | None:
-        """Dollars, to 12 decimals; None where it was not counted, or has no price of its own."""
+        """Money, to 12 decimals; None where it was not counted, or has no price of its own."""
         if energy_uj is None or self.per_kwh is None:
             return None
         return (Decimal(energy_uj) * self.per_kwh / _UJ_PER_KWH).quantize(_COST_DECIMALS, ROUND_HALF_EVEN)
@@ -54,14 +54,14 @@ def known_sum(rows: list[Row], name: str) -> int | None:
     return sum(found) if found else None
 
 
-def per_million(dollars: Decimal, tokens: int) -> Decimal | None:
-    """Dollars per million tokens, to 6 decimals; None without tokens."""
-    return (dollars * 10**6 / tokens).quantize(_PER_MILLION_DECIMALS, ROUND_HALF_EVEN) if tokens else None
+def per_million(money: Decimal, tokens: int) -> Decimal | None:
+    """Amounts per million tokens, to 6 decimals; None without tokens."""
+    return (money * 10**6 / tokens).quantize(_PER_MILLION_DECIMALS, ROUND_HALF_EVEN) if tokens else None
 
 
-def money_text(dollars: Decimal | None) -> str | None:
+def money_text(money: Decimal | None) -> str | None:
     """Exact, without an exponent and without idle zeros."""
-    return None if dollars is None else f"{dollars.normalize() + 0:f}"
+    return None if money is None else f"{money.normalize() + 0:f}"
 
 
 def usage_numbers(row: Row, price: DevicePrice) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tenants.models import Tenant
 from tenants.scope import ALL_TENANTS, tenant_scope
 from tenants.sql import Plan, Query, Row, run_sync
 
-# Dollars of a statement's usage (of the open usage, without one) that began before each grant's expiry.
+# Money of a statement's usage (of the open usage, without one) that began before each grant's expiry.
 _COVERABLE: Final = """
 SELECT grants.id, grants.kind, grants.expires_at, grants.amount - coalesce(
     (SELECT sum(amount) FROM billing_grantuse used WHERE used.grant_id = grants.id), 0) AS remaining,
@@ -53,7 +53,7 @@ ORDER BY grants.tenant_id
 
 @dataclass(frozen=True)
 class Source:
-    """A grant with what is left of it. coverable: dollars of usage that began before it expires; None: all of it."""
+    """A grant with what is left of it. coverable: money of usage that began before it expires; None: all of it."""
 
     id: str
     kind: str
@@ -63,7 +63,7 @@ class Source:
 
 
 def uses_of(sources: Sequence[Source], total: Decimal) -> list[Decimal]:
-    """Dollars to take from each, of `total` owed. sources: those that expire first come first.
+    """Money to take from each, of `total` owed. sources: those that expire first come first.
 
     Each is asked for what those before it left of the usage it may cover, so nothing is covered twice and nothing
     stays uncovered that some other choice would cover.
@@ -85,7 +85,7 @@ def credit_given(*, tenant_id: str) -> Plan[Decimal]:
 
 
 def use_credit(*, tenant: Tenant, statement_id: str, total: Decimal, until: datetime) -> Plan[Decimal]:
-    """Take what a statement's total may have from credit; returns dollars used. The uses refer to the statement, which
+    """Take what a statement's total may have from credit; returns money used. The uses refer to the statement, which
     the caller writes in the same transaction. until: the end of its period."""
     sources = yield from _sources(tenant.id, statement_id, until)
     uses = uses_of(sources, total)
@@ -99,7 +99,7 @@ def use_credit(*, tenant: Tenant, statement_id: str, total: Decimal, until: date
 
 def expire_credit(held_by: Callable[[str], Decimal]) -> int:
     """Book away what is left of grants whose time is over, but for what usage that is not billed yet will take, and
-    requests that still run may take. held_by: a tenant's id -> dollars that those hold. Returns for how many tenants
+    requests that still run may take. held_by: a tenant's id -> money that those hold. Returns for how many tenants
     something was looked at; any number of calls have the effect of one."""
     tenants = [row["tenant_id"] for row in run_sync(_with_expired())]
     with tenant_scope(ALL_TENANTS):
@@ -163,6 +163,6 @@ def lock_closing(tenant: Tenant) -> datetime:
 
 
 def remaining_of(grant: Grant) -> Decimal:
-    """Dollars left of a grant, read with its uses."""
+    """Money left of a grant, read with its uses."""
     amount: Decimal = grant.amount
     return amount - sum((use.amount for use in grant.uses.all()), NOTHING)

@@ -68,7 +68,7 @@ def earnings_under_way(tenant: Tenant) -> list[Row]:
 
 
 def open_earnings(tenant: Tenant) -> dict[tuple[str, str], Decimal]:
-    """Its dollars, by (adapter id, tenant id)."""
+    """Its money, by (adapter id, tenant id)."""
     return {(row["adapter_id"], row["grantee_id"]): row["amount"] for row in earnings_under_way(tenant)}
 
 

@@ -8,15 +8,15 @@ CENT_DECIMALS: Final = 2
 
 
 def money(**more: Any) -> "models.DecimalField[Any, Any]":
-    """Dollars. 12 decimals hold every amount exactly: prices have 6, and are per million tokens."""
+    """Money. 12 decimals hold every amount exactly: prices have 6, and are per million tokens."""
     return models.DecimalField(max_digits=30, decimal_places=12, **more)
 
 
 def cents(**more: Any) -> "models.DecimalField[Any, Any]":
-    """Dollars as they are invoiced and paid: whole cents."""
+    """Money as it is invoiced and paid: whole cents."""
     return models.DecimalField(max_digits=18, decimal_places=CENT_DECIMALS, **more)
 
 
 def per_million(**more: Any) -> "models.DecimalField[Any, Any]":
-    """Dollars per million tokens."""
+    """Amounts per million tokens."""
     return models.DecimalField(max_digits=20, decimal_places=6, **more)

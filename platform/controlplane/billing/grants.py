@@ -6,9 +6,9 @@ from decimal import Decimal
 from django.db import models, transaction
 from django.utils import timezone
 
-from controlplane.billing.costing import money_text
 from controlplane.billing.ledger import CREDITED, post
 from controlplane.billing.models import AccountKind, Grant, GrantKind
+from controlplane.currency import amount_text
 from controlplane.errors import Conflict, InvalidRequest
 from tenants.audit import record_audit
 from tenants.ids import new_id
@@ -35,7 +35,7 @@ def grant_credit(
 ) -> Grant:
     """The same reference again gives nothing more: the first grant comes back, or Conflict where it differs."""
     if not amount.is_finite() or amount <= 0:
-        raise InvalidRequest(f"amount is {amount}: a grant gives more than 0 dollars", param="amount")
+        raise InvalidRequest(f"amount is {amount}: a grant gives more than 0", param="amount")
     if expires_at is not None and expires_at <= timezone.now():
         raise InvalidRequest(
             f"expires_at is {expires_at.isoformat()}, in the past: choose a later instant, or none", param="expires_at"
@@ -49,7 +49,7 @@ def grant_credit(
     if not is_new:
         if (grant.amount, grant.kind, grant.expires_at) != (amount, kind, expires_at):
             raise Conflict(
-                f"reference {reference} has given ${money_text(grant.amount)} ({grant.kind}) before: use another",
+                f"reference {reference} has given {amount_text(grant.amount)} ({grant.kind}) before: use another",
                 param="reference",
                 code="reference_reused",
             )

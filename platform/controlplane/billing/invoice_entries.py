@@ -10,6 +10,7 @@ from controlplane.billing.invoices import invoice_named, next_number, open_amoun
 from controlplane.billing.ledger import CREDITED, post
 from controlplane.billing.models import EntryKind, Invoice, InvoiceEntry
 from controlplane.billing.rounding import CENT, NOTHING
+from controlplane.currency import cents_text
 from controlplane.errors import Conflict, InvalidRequest
 from tenants.audit import record_audit
 from tenants.ids import new_id
@@ -63,8 +64,8 @@ def _written(*, invoice: Invoice, kind: EntryKind, amount: Decimal, **more: Any)
 def _same(found: InvoiceEntry, invoice_id: str, kind: EntryKind, amount: Decimal) -> InvoiceEntry:
     if (found.invoice_id, found.kind, found.amount) != (invoice_id, kind, amount):
         raise Conflict(
-            f"reference {found.reference} has booked a {found.kind} of ${found.amount:f} on {found.invoice_id} before: "
-            "use another",
+            f"reference {found.reference} has booked a {found.kind} of {cents_text(found.amount)} on "
+            f"{found.invoice_id} before: use another",
             param="reference",
             code="reference_reused",
         )
@@ -73,10 +74,10 @@ def _same(found: InvoiceEntry, invoice_id: str, kind: EntryKind, amount: Decimal
 
 def _check_amount(invoice: Invoice, kind: EntryKind, amount: Decimal) -> None:
     if not amount.is_finite() or amount <= 0 or amount != round(amount, 2):
-        raise InvalidRequest(f"amount is {amount}: use whole cents, more than 0", param="amount")
+        raise InvalidRequest(f"amount is {amount}: use at most 2 decimals, and more than 0", param="amount")
     most, what = _room(invoice, kind)
     if amount > most:
-        raise InvalidRequest(f"amount is {amount:f}, but {what} ${most:f}: use at most that", param="amount")
+        raise InvalidRequest(f"amount is {amount:f}, but {what} {cents_text(most)}: use at most that", param="amount")
 
 
 def _room(invoice: Invoice, kind: EntryKind) -> tuple[Decimal, str]:

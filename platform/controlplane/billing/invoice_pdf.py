@@ -21,10 +21,11 @@ from reportlab.platypus import Paragraph, SimpleDocTemplate, Spacer, Table, Tabl
 from controlplane.billing.costing import money_text
 from controlplane.billing.invoices import number_text
 from controlplane.billing.models import Invoice
+from controlplane.currency import currency
 
 _PLAIN, _BOLD = "Helvetica", "Helvetica-Bold"
 _WIDTHS: Final = [62 * mm, 18 * mm, 24 * mm, 22 * mm, 24 * mm, 28 * mm]
-_HEADS: Final = ("", "Requests", "Input tokens", "of it cached", "Output tokens", "USD")
+_HEADS: Final = ("", "Requests", "Input tokens", "of it cached", "Output tokens")
 _LATE: Final = " (ended in an earlier period, booked after its close)"
 
 
@@ -109,10 +110,10 @@ def _minute(at: datetime, zone: ZoneInfo) -> str:
 
 
 def _lines(invoice: Invoice, styles: dict[str, ParagraphStyle]) -> Table:
-    head = [_text(name, styles["bold" if not name else "total"]) for name in _HEADS]
+    head = [_text(name, styles["bold" if not name else "total"]) for name in (*_HEADS, currency())]
     rows = [head, *(_line(line, styles) for line in invoice.lines)]
     tax = f"{invoice.tax_name} {money_text(invoice.tax_rate)} %"
-    sums = (("Subtotal", invoice.subtotal), (tax, invoice.tax), ("Total in USD", invoice.total))
+    sums = (("Subtotal", invoice.subtotal), (tax, invoice.tax), (f"Total in {currency()}", invoice.total))
     for name, amount in sums:
         rows.append([_text(name, styles["bold"]), "", "", "", "", _text(f"{amount:,.2f}", styles["total"])])
     line = (0.5, colors.grey)

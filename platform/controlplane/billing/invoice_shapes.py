@@ -1,4 +1,4 @@
-"""How invoices look over HTTP. Dollars are exact decimals in text."""
+"""How invoices look over HTTP. Amounts are exact decimals in text."""
 
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -10,6 +10,7 @@ from controlplane.billing.costing import money_text
 from controlplane.billing.invoices import number_text, open_amount
 from controlplane.billing.models import BillingProfile, EntryKind, Invoice, InvoiceEntry
 from controlplane.billing.shapes import LineShape
+from controlplane.currency import currency
 
 
 class InvoiceShape(serializers.Serializer[Any]):
@@ -104,7 +105,7 @@ def invoice_body(invoice: Invoice) -> dict[str, Any]:
         "period_start": invoice.statement.period_start,
         "period_end": invoice.statement.period_end,
         "time_zone": invoice.time_zone,
-        "currency": "USD",
+        "currency": currency(),
         **{name: f"{getattr(invoice, name):f}" for name in ("subtotal", "tax", "total")},
         "tax_name": invoice.tax_name,
         "tax_rate": money_text(invoice.tax_rate),

@@ -93,7 +93,7 @@ def _more_lines(statement: Statement, carried_in: Decimal) -> list[dict[str, Any
         if used:
             more.append({"kind": kind, "label": label, **nothing, "exact": money_text(CREDITED * used)})
     if carried_in:
-        label = "Fraction of a cent from the invoice before"
+        label = "Rounded off the invoice before"
         more.append({"kind": "carried", "label": label, **nothing, "exact": money_text(carried_in)})
     return more
 
@@ -135,7 +135,7 @@ def invoice_named(tenant: Tenant, invoice_id: str) -> Invoice:
 
 
 def open_amount(invoice: Invoice) -> Decimal:
-    """Dollars still asked for, of a row of `invoices_of`; below zero where the tenant has paid too much."""
+    """Money still asked for, of a row of `invoices_of`; below zero where the tenant has paid too much."""
     answered: Decimal = invoice.answered  # type: ignore[attr-defined]  # annotated
     total: Decimal = invoice.total
     return total + answered

@@ -42,7 +42,7 @@ WHERE account.tenant_id = %(tenant)s AND account.kind = %(kind)s
 
 
 def posted(*, transaction_id: str, tenant_id: str, kind: str, entries: dict[str, Decimal]) -> dict[str, Any]:
-    """The parameters of `posting`. entries: account kind -> signed dollars."""
+    """The parameters of `posting`. entries: account kind -> signed money."""
     assert sum(entries.values()) == 0, entries
     texts = json.dumps({account: str(amount) for account, amount in entries.items()})
     return {
@@ -52,7 +52,7 @@ def posted(*, transaction_id: str, tenant_id: str, kind: str, entries: dict[str,
 
 
 def post(*, transaction_id: str, tenant_id: str, kind: str, entries: dict[str, Decimal]) -> Plan[None]:
-    """Book one transaction. entries: account kind -> signed dollars. IntegrityError for an id booked before."""
+    """Book one transaction. entries: account kind -> signed money. IntegrityError for an id booked before."""
     yield Query(_POST, posted(transaction_id=transaction_id, tenant_id=tenant_id, kind=kind, entries=entries))
 
 

@@ -81,7 +81,7 @@ class Devices:
 
 @dataclass(frozen=True)
 class _Costs:
-    """Dollars. energy: the part of `whole` that energy is; None: it was not counted, or has no price."""
+    """Money. energy: the part of `whole` that energy is; None: it was not counted, or has no price."""
 
     whole: Decimal
     prefill: Decimal

@@ -1,4 +1,4 @@
-"""What the operator's money pages answer, for the schema. Dollars and seconds are exact decimals in text."""
+"""What the operator's money pages answer, for the schema. Amounts and seconds are exact decimals in text."""
 
 from typing import Any
 

@@ -20,7 +20,7 @@ def new_markup_id() -> str:
 
 
 class Markup(models.Model):
-    """Dollars per million tokens of any kind, on [effective_from, effective_to), that `grantee` pays on top where it
+    """Amounts per million tokens of any kind, on [effective_from, effective_to), that `grantee` pays on top where it
     calls the adapter. Periods of one adapter and grantee never overlap.
 
     tenant: the adapter's owner. earned: what of it is credited to the owner; the rest is the platform's.

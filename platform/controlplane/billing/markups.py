@@ -13,6 +13,7 @@ from django.db import connection, models, transaction
 
 from controlplane.billing.models import Markup
 from controlplane.billing.pricing import PRICE_DECIMALS
+from controlplane.currency import amount_text
 from controlplane.errors import Conflict, InvalidRequest
 from tenants.audit import record_audit
 from tenants.models import Tenant
@@ -60,7 +61,7 @@ def _check(per_million: Decimal) -> None:
     most = Decimal(settings.MAX_MARKUP)
     if not per_million.is_finite() or not 0 <= per_million <= most:
         raise InvalidRequest(
-            f"per_million is {per_million}: this platform allows 0 to {most:f} dollars per million tokens",
+            f"per_million is {per_million}: this platform allows 0 to {amount_text(most)} per million tokens",
             param="per_million",
         )
     if per_million != round(per_million, PRICE_DECIMALS):

@@ -20,6 +20,7 @@ from controlplane.billing.alert_models import (
     WebhookDelivery,
     WebhookEndpoint,
 )
+from controlplane.billing.currency_models import BooksCurrency
 from controlplane.billing.device_models import EngineQuarter
 from controlplane.billing.fields import money, per_million
 from controlplane.billing.invoice_models import BillingProfile, Counter, EntryKind, Invoice, InvoiceEntry
@@ -38,9 +39,9 @@ from tenants.models import ApiKey, Tenant
 from tenants.scope import TenantManager
 
 __all__ = [
-    "AccountKind", "Agreement", "Alert", "AlertKind", "BillingProfile", "Counter", "DeliveryState", "Discrepancy",
-    "EarnedEvent", "EngineQuarter", "EngineRecord", "EntryKind", "Grant", "GrantKind", "GrantUse", "Invoice",
-    "InvoiceEntry", "LedgerAccount", "LedgerEntry", "LedgerTransaction", "LineKind", "Markup", "Payment",
+    "AccountKind", "Agreement", "Alert", "AlertKind", "BillingProfile", "BooksCurrency", "Counter", "DeliveryState",
+    "Discrepancy", "EarnedEvent", "EngineQuarter", "EngineRecord", "EntryKind", "Grant", "GrantKind", "GrantUse",
+    "Invoice", "InvoiceEntry", "LedgerAccount", "LedgerEntry", "LedgerTransaction", "LineKind", "Markup", "Payment",
     "PaymentKind", "PaymentReversal", "PaymentState", "Price", "ProviderNotice", "RollupMark", "Statement",
     "StatementEarning", "StatementEvent", "StatementLine", "TakenBack", "UsageEvent", "UsageSum", "UseKind",
     "WebhookAttempt", "WebhookDelivery", "WebhookEndpoint",
@@ -62,7 +63,7 @@ def new_statement_id() -> str:
 
 
 class Price(models.Model):
-    """Dollars per million tokens on [effective_from, effective_to). Periods of one scope never overlap.
+    """Amounts per million tokens on [effective_from, effective_to). Periods of one scope never overlap.
 
     Scope: a base model, narrowed to an adapter, a tenant, or both. Cached input never costs more than input, so that a
     hold taken before the prefix cache is asked covers the request.
@@ -315,7 +316,7 @@ class UseKind(models.TextChoices):
 
 
 class GrantUse(models.Model):
-    """Dollars that are gone from a grant."""
+    """Money that is gone from a grant."""
 
     id = models.BigAutoField(primary_key=True)
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="+")

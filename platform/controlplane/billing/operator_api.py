@@ -54,7 +54,7 @@ def rates_of(found: dict[str, Any]) -> Rates:
 
 class OperatorPricesApi(OperatorView):
     class Input(serializers.Serializer[Any]):
-        """Dollars per million tokens: $2.50 is 2.5. tenant_id and adapter_id narrow the price down.
+        """Amounts per million tokens, such as 2.5. tenant_id and adapter_id narrow the price down.
 
         adapter_surcharge: on top of each rate where the request runs an adapter. batch_discount: percent off batches.
         """

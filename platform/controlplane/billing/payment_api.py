@@ -1,7 +1,6 @@
 """Payments over HTTP: what a tenant starts, and what the provider says came of it."""
 
 import logging
-from decimal import Decimal
 from typing import Any, ClassVar
 
 from drf_spectacular.utils import extend_schema
@@ -16,8 +15,7 @@ from controlplane.billing.payment_booking import take_notice
 from controlplane.billing.payment_provider import Forged, PaymentProvider, configured_provider
 from controlplane.billing.payment_shapes import PaymentOptionsShape, PaymentShape, StartedPaymentShape, payment_body
 from controlplane.billing.payments import (
-    LEAST,
-    MOST,
+    payment_bounds,
     payment_named,
     payments_of,
     start_credit_payment,
@@ -42,7 +40,7 @@ class PaymentsApi(APIView):
     action_needed: ClassVar[dict[str, str]] = {"GET": "billing:read", "POST": "billing:write"}
 
     class Input(serializers.Serializer[Any]):
-        """amount: of credit, in whole cents. invoice_id: what it still asks for is paid."""
+        """amount: of credit, with at most 2 decimals. invoice_id: what it still asks for is paid."""
 
         kind = serializers.ChoiceField(PaymentKind.choices)
         amount = serializers.DecimalField(max_digits=12, decimal_places=2, required=False)
@@ -90,8 +88,10 @@ class PaymentOptionsApi(APIView):
     @extend_schema(operation_id="payments_options", responses=PaymentOptionsShape)
     def get(self, request: Request) -> Response:
         """Whether and how much can be paid here."""
-        bounds = {"minimum": f"{LEAST:f}", "maximum": f"{Decimal(MOST):f}"}
-        return Response({"available": configured_provider() is not None, **bounds})
+        least, most = payment_bounds()
+        return Response(
+            {"available": configured_provider() is not None, "minimum": f"{least:f}", "maximum": f"{most:f}"}
+        )
 
 
 class StripeNoticesApi(APIView):

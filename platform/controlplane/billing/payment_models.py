@@ -35,7 +35,7 @@ class PaymentState(models.TextChoices):
 
 
 class Payment(models.Model):
-    """Dollars on their way in. session_id, intent_id: the provider's names for it, as far as they are known.
+    """Money on their way in. session_id, intent_id: the provider's names for it, as far as they are known.
 
     In the books: invoice entries and grants whose reference is this id.
     """
@@ -67,7 +67,7 @@ class Payment(models.Model):
 
 
 class PaymentReversal(models.Model):
-    """Dollars of a payment that went back to the payer (below zero: that came again), with the ledger transaction
+    """Money of a payment that went back to the payer (below zero: that came again), with the ledger transaction
     `reversal:<id>`. owed: the part that the tenant owes for it, because the credit it had bought was used."""
 
     id = models.BigAutoField(primary_key=True)

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from django.conf import settings
 
-CURRENCY = "usd"
+from controlplane.currency import currency
 
 
 class ProviderAway(Exception):
@@ -74,6 +74,11 @@ class Notice:
     kind: str
     at: datetime
     fact: Paid | NotPaid | Back | None
+
+
+def payment_currency() -> str:
+    """The installation's, as payments name it."""
+    return currency().lower()
 
 
 class PaymentProvider(Protocol):

@@ -1,4 +1,4 @@
-"""How payments look over HTTP. Dollars are exact decimals in text."""
+"""How payments look over HTTP. Amounts are exact decimals in text."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ class StartedPaymentShape(PaymentShape):
 
 
 class PaymentOptionsShape(serializers.Serializer[Any]):
-    """available: False where this platform takes no payments by itself. minimum, maximum: dollars of one payment."""
+    """available: False where this platform takes no payments by itself. minimum, maximum: of one payment."""
 
     available = serializers.BooleanField()
     minimum = serializers.CharField()

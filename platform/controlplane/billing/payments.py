@@ -8,19 +8,25 @@ from django.db import models, transaction
 
 from controlplane.billing.invoices import invoice_named, number_text, open_amount
 from controlplane.billing.models import Invoice, Payment, PaymentKind, PaymentState
-from controlplane.billing.payment_provider import CURRENCY, Order, PaymentProvider, ProviderAway
+from controlplane.billing.payment_provider import Order, PaymentProvider, ProviderAway, payment_currency
 from controlplane.billing.rounding import NOTHING
+from controlplane.currency import amount_text, cents_text, little_money
 from controlplane.errors import Conflict, InvalidRequest, Unavailable
 from tenants.audit import record_audit
 from tenants.models import Tenant
 from tenants.scope import tenant_scope
 
-LEAST: Final = Decimal(1)  # providers take no less than 50 cents
-MOST: Final = Decimal(50_000)
+_MOST: Final = Decimal(999_999)  # of any currency; Stripe takes no more
+
+
+def payment_bounds() -> tuple[Decimal, Decimal]:
+    """The least and the most of one payment."""
+    little = little_money()
+    return little, min(50_000 * little, _MOST)
 
 
 def payments_of(tenant: Tenant) -> "models.QuerySet[Payment]":
-    """With `went_back`: dollars that are with the payer again. Within a `tenant_scope`."""
+    """With `went_back`: what is with the payer again. Within a `tenant_scope`."""
     rows = Payment.objects.filter(tenant=tenant)
     return rows.annotate(went_back=models.Sum("reversals__amount", default=NOTHING))
 
@@ -34,8 +40,12 @@ def start_credit_payment(
 ) -> tuple[Payment, str]:
     """A payment for credit, and the address of its page. Raises InvalidRequest for an amount that is not taken, and
     Unavailable where the provider is away."""
-    if not amount.is_finite() or not LEAST <= amount <= MOST or amount != round(amount, 2):
-        raise InvalidRequest(f"amount is {amount}: use whole cents from {LEAST} to {MOST} dollars", param="amount")
+    least, most = payment_bounds()
+    if not amount.is_finite() or not least <= amount <= most or amount != round(amount, 2):
+        raise InvalidRequest(
+            f"amount is {amount}: use {amount_text(least)} to {amount_text(most)}, with at most 2 decimals",
+            param="amount",
+        )
     return _start(tenant, provider, PaymentKind.CREDIT, amount, None, actor)
 
 
@@ -46,10 +56,11 @@ def start_invoice_payment(
     with tenant_scope(tenant.id):
         invoice = invoice_named(tenant, invoice_id)
         asked = open_amount(invoice)
-    if asked < LEAST:
+    least, _ = payment_bounds()
+    if asked < least:
         raise Conflict(
-            f"Invoice {number_text('invoice', invoice.number)} asks for ${max(asked, Decimal(0)):.2f}: less than "
-            f"${LEAST} cannot be paid this way.",
+            f"Invoice {number_text('invoice', invoice.number)} asks for {cents_text(max(asked, NOTHING))}: less "
+            f"than {amount_text(least)} cannot be paid this way.",
             code="nothing_to_pay",
         )
     return _start(tenant, provider, PaymentKind.INVOICE, asked, invoice, actor)
@@ -62,7 +73,7 @@ def _start(
     payment = _recorded(tenant, provider, kind, amount, invoice, actor)
     what = f"Invoice {number_text('invoice', invoice.number)}" if invoice else "Prepaid credit"
     back = f"{settings.CONSOLE_URL}/billing"
-    order = Order(payment.id, amount, CURRENCY, f"{what}, {tenant.name}", f"{back}?payment={payment.id}", back)
+    order = Order(payment.id, amount, payment.currency, f"{what}, {tenant.name}", f"{back}?payment={payment.id}", back)
     with tenant_scope(tenant.id):
         try:
             page = provider.open_page(order)
@@ -79,8 +90,8 @@ def _recorded(
 ) -> Payment:
     with tenant_scope(tenant.id):
         payment = Payment.objects.create(
-            tenant=tenant, kind=kind, invoice=invoice, amount=amount, currency=CURRENCY, provider=provider.name,
-            created_by=actor,
+            tenant=tenant, kind=kind, invoice=invoice, amount=amount, currency=payment_currency(),
+            provider=provider.name, created_by=actor,
         )  # fmt: skip
         payment.refresh_from_db()
     details = {"kind": kind.value, "amount": f"{amount:f}", "invoice": invoice.id if invoice else None}

@@ -32,7 +32,7 @@ GROUP BY e.tenant_id
 
 @dataclass(frozen=True)
 class Effect:
-    """Dollars that a tenant paid for the requests that the price would have priced, and would have paid."""
+    """Money that a tenant paid for the requests that the price would have priced, and would have paid."""
 
     tenant_id: str
     tenant: str

@@ -18,7 +18,7 @@ from tenants.sql import run_sync
 
 
 class EffectShape(serializers.Serializer[Any]):
-    """Dollars, exact. change_percent: with one decimal; null where nothing was paid before."""
+    """Amounts, exact. change_percent: with one decimal; null where nothing was paid before."""
 
     requests = serializers.IntegerField()
     before = serializers.CharField()

@@ -39,7 +39,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Offer:
-    """Dollars per million tokens, as charged: input, cached_input and output have `surcharge`, for running an adapter,
+    """Amounts per million tokens, as charged: input, cached_input and output have `surcharge`, for running an adapter,
     and `markup`, for its owner, in them. batch_discount: percent off for batches; the mark-up is not discounted."""
 
     input: Decimal
@@ -71,5 +71,5 @@ def _offer(row: Row) -> Offer:
 
 
 def offer_body(offer: Offer) -> dict[str, Any]:
-    dollars = {name: money_text(getattr(offer, name)) for name in (*RATES, "surcharge", "markup")}
-    return {**dollars, "batch_discount": offer.batch_discount, "since": offer.since}
+    money = {name: money_text(getattr(offer, name)) for name in (*RATES, "surcharge", "markup")}
+    return {**money, "batch_discount": offer.batch_discount, "since": offer.since}

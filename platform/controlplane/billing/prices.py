@@ -8,6 +8,7 @@ from django.db import connection, models, transaction
 
 from controlplane.billing.models import Price
 from controlplane.billing.pricing import MAX_PRICE, PRICE_DECIMALS
+from controlplane.currency import amount_text, cents_text
 from controlplane.errors import Conflict, InvalidRequest
 from tenants.audit import record_audit
 from tenants.models import Tenant
@@ -17,7 +18,7 @@ _PRICE_LOCK = 0x50524943  # one price is set at a time, so that periods line up
 
 @dataclass(frozen=True, kw_only=True)
 class Rates:
-    """Dollars per million tokens; adapter_surcharge comes on top of each where an adapter runs. batch_discount: whole
+    """Per million tokens; adapter_surcharge comes on top of each where an adapter runs. batch_discount: whole
     percent."""
 
     input: Decimal
@@ -26,19 +27,19 @@ class Rates:
     adapter_surcharge: Decimal = Decimal(0)
     batch_discount: int = 0
 
-    def dollars(self) -> dict[str, Decimal]:
+    def amounts(self) -> dict[str, Decimal]:
         return {name: value for name, value in asdict(self).items() if name != "batch_discount"}
 
 
 def check_rates(rates: Rates) -> None:
     """Raises InvalidRequest, naming the field, its value and the remedy."""
-    for name, value in rates.dollars().items():
+    for name, value in rates.amounts().items():
         if not value.is_finite() or value < 0:
-            raise InvalidRequest(f"{name} is {value}: a price is 0 or more dollars per million tokens", param=name)
+            raise InvalidRequest(f"{name} is {value}: a price is 0 or more, per million tokens", param=name)
         if value > MAX_PRICE:
             raise InvalidRequest(
-                f"{name} is {value}: more than ${MAX_PRICE} per million tokens is taken for a mistyped unit. "
-                f"$2.50 per million tokens is written 2.5.",
+                f"{name} is {value}: more than {amount_text(MAX_PRICE)} per million tokens is taken for a mistyped "
+                f"unit. {cents_text(Decimal('2.5'))} per million tokens is written 2.5.",
                 param=name,
             )
         if value != round(value, PRICE_DECIMALS):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from decimal import Context, Decimal, Inexact, InvalidOperation
 
-MAX_PRICE = Decimal(10_000)  # dollars per million tokens: above it somebody meant another unit
+MAX_PRICE = Decimal(10_000)  # per million tokens: above it somebody meant another unit
 PRICE_DECIMALS = 6
 # A result that needs rounding would be a bug: it traps.
 _EXACT = Context(prec=60, traps=[Inexact, InvalidOperation])
@@ -11,7 +11,7 @@ _EXACT = Context(prec=60, traps=[Inexact, InvalidOperation])
 
 @dataclass(frozen=True)
 class PinnedMarkup:
-    """Dollars per million tokens of any kind on top, for a shared adapter's owner; `earned` of them are the owner's."""
+    """Amounts per million tokens of any kind on top, for a shared adapter's owner; `earned` of them are the owner's."""
 
     id: str
     per_million: Decimal
@@ -20,7 +20,7 @@ class PinnedMarkup:
 
 @dataclass(frozen=True)
 class PinnedPrice:
-    """Dollars per million tokens, as they were when the request was admitted."""
+    """Amounts per million tokens, as they were when the request was admitted."""
 
     id: str
     input: Decimal
@@ -30,7 +30,7 @@ class PinnedPrice:
 
 
 def amount_of(price: PinnedPrice, *, prompt: int, cached: int, completion: int) -> Decimal:
-    """Dollars, exact in 12 decimals, with the mark-up. `cached` is a part of `prompt` and is charged at its own price
+    """Amounts, exact in 12 decimals, with the mark-up. `cached` is a part of `prompt` and is charged at its own price
     only."""
     assert 0 <= cached <= prompt, (cached, prompt)
     assert completion >= 0, completion
@@ -42,7 +42,7 @@ def amount_of(price: PinnedPrice, *, prompt: int, cached: int, completion: int) 
 
 
 def markup_of(price: PinnedPrice, *, tokens: int) -> tuple[Decimal, Decimal]:
-    """Dollars on top for so many tokens, and what of them the owner earns."""
+    """Money on top for so many tokens, and what of them the owner earns."""
     if price.markup is None:
         return Decimal(0), Decimal(0)
     return _times(tokens, price.markup.per_million), _times(tokens, price.markup.earned)

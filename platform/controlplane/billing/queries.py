@@ -40,7 +40,7 @@ def usage_series(wanted: Slice, *, step: Step, split: Split, tz: str = "UTC") ->
 
 @dataclass(frozen=True)
 class Balance:
-    """owed: dollars used and not covered by credit. credit: dollars given and not used up yet. One of them is 0."""
+    """owed: money used and not covered by credit. credit: money given and not used up yet. One of them is 0."""
 
     owed: Decimal
     credit: Decimal

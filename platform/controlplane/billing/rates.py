@@ -6,7 +6,7 @@ RATES: Final = ("input", "cached_input", "output")
 
 
 def rate(name: str, *, adapter: str, batch: str) -> str:
-    """Dollars per million tokens, in 6 decimals. adapter, batch: SQL for the adapter's id or null, and for whether the
+    """Amounts per million tokens, in 6 decimals. adapter, batch: SQL for the adapter's id or null, and for whether the
     request is a batch's. An adapter costs its surcharge more; a batch is discounted, rounded down to whole decimals so
     that amounts stay exact. Both keep cached input at or below input."""
     surcharge = f"CASE WHEN {adapter} IS NULL THEN 0 ELSE price.adapter_surcharge END"

@@ -1,4 +1,4 @@
-"""What billing answers, for the schema. Dollars and seconds are exact decimals in text."""
+"""What billing answers, for the schema. Amounts and seconds are exact decimals in text."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from controlplane.billing.costing import money_text
 from controlplane.billing.credit import remaining_of
 from controlplane.billing.models import Grant, LineKind, Price, Statement, StatementLine
 
-_DOLLARS = ("input", "cached_input", "output", "adapter_surcharge")
+_RATES = ("input", "cached_input", "output", "adapter_surcharge")
 
 
 class NumbersShape(serializers.Serializer[Any]):
@@ -31,9 +31,11 @@ class GroupShape(NumbersShape):
 
 
 class UsageShape(serializers.Serializer[Any]):
-    """[from, to); days and hours are those of tz. The total is the sum of the groups."""
+    """[from, to); days and hours are those of tz. The total is the sum of the groups. currency: an ISO 4217
+    code."""
 
     tz = serializers.CharField()
+    currency = serializers.CharField()
     data = GroupShape(many=True)  # type: ignore[assignment]  # DRF takes it off the class
     total = NumbersShape()
 
@@ -59,7 +61,7 @@ class SeriesShape(serializers.Serializer[Any]):
 
 
 class PriceShape(serializers.Serializer[Any]):
-    """Dollars per million tokens, on [effective_from, effective_to). adapter_surcharge: on top of each rate where an
+    """Amounts per million tokens, on [effective_from, effective_to). adapter_surcharge: on top of each rate where an
     adapter runs. batch_discount: percent."""
 
     id = serializers.CharField()
@@ -151,7 +153,7 @@ class DiscrepancyShape(serializers.Serializer[Any]):
 
 
 def price_body(price: Price) -> dict[str, Any]:
-    rates = {name: money_text(getattr(price, name)) for name in _DOLLARS}
+    rates = {name: money_text(getattr(price, name)) for name in _RATES}
     return {**dict(PriceShape(price).data), **rates}
 
 

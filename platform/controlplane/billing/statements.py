@@ -6,7 +6,6 @@ from typing import Final
 from django.db import transaction
 
 from controlplane.billing.agreements import Adjustment, adjustments, agreement_before, terms_of
-from controlplane.billing.costing import money_text
 from controlplane.billing.credit import lock_closing, use_credit
 from controlplane.billing.earnings import credit_earnings
 from controlplane.billing.invoices import issue_invoice
@@ -17,6 +16,7 @@ from controlplane.billing.profiles import calendar_of, profile_of
 from controlplane.billing.rounding import NOTHING
 from controlplane.billing.services import price_by_id
 from controlplane.billing.terms import Used
+from controlplane.currency import amount_text
 from controlplane.errors import InvalidRequest
 from tenants.audit import record_audit
 from tenants.models import Tenant
@@ -133,8 +133,8 @@ def _line(statement_id: str, row: Row) -> StatementLine:
 
 
 def _markup_line(statement_id: str, row: Row) -> StatementLine:
-    asked = money_text(row["per_million"])
-    label = f"{row['label']}: its owner's mark-up, {row['tokens']:,} tokens at ${asked} per million"
+    asked = amount_text(row["per_million"])
+    label = f"{row['label']}: its owner's mark-up, {row['tokens']:,} tokens at {asked} per million"
     line = Adjustment(LineKind.MARKUP, label[:200], row["amount"]).line(statement_id)
     line.adapter_id = row["adapter_id"]
     return line

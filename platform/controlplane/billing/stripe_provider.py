@@ -76,23 +76,23 @@ class StripeProvider:
 def _fact(kind: str, told: dict[str, Any]) -> Paid | NotPaid | Back | None:
     if kind in _PAID and told["payment_status"] == "paid":
         return Paid(
-            told["client_reference_id"], told["id"], told["payment_intent"], _dollars(told["amount_total"]),
+            told["client_reference_id"], told["id"], told["payment_intent"], _money(told["amount_total"]),
             told["currency"],
         )  # fmt: skip
     if kind in _NOT_PAID:
         return NotPaid(told["client_reference_id"])
     if kind in _REFUNDS and told["payment_intent"]:
         is_back = told["status"] not in _CAME_TO_NOTHING
-        return Back(told["id"], told["payment_intent"], _dollars(told["amount"] if is_back else 0), told["currency"])
+        return Back(told["id"], told["payment_intent"], _money(told["amount"] if is_back else 0), told["currency"])
     if kind in _DISPUTES and told["payment_intent"]:
         is_back = kind == "charge.dispute.funds_withdrawn"
-        return Back(told["id"], told["payment_intent"], _dollars(told["amount"] if is_back else 0), told["currency"])
+        return Back(told["id"], told["payment_intent"], _money(told["amount"] if is_back else 0), told["currency"])
     return None
 
 
-def _cents(dollars: Decimal) -> int:
-    return int(dollars.scaleb(2))
+def _cents(money: Decimal) -> int:
+    return int(money.scaleb(2))
 
 
-def _dollars(cents: int) -> Decimal:
+def _money(cents: int) -> Decimal:
     return Decimal(cents).scaleb(-2)

@@ -19,7 +19,7 @@ _WIDE: Final = Context(prec=60)
 
 @dataclass(frozen=True)
 class Tier:
-    """From `at_least` dollars of a period's usage on, `discount` percent less."""
+    """From `at_least` of a period's usage on, `discount` percent less."""
 
     at_least: Decimal
     discount: Decimal
@@ -27,7 +27,7 @@ class Tier:
 
 @dataclass(frozen=True)
 class Terms:
-    """included_tokens and minimum_fee (dollars) per whole period. tiers: ascending."""
+    """included_tokens and minimum_fee (money) per whole period. tiers: ascending."""
 
     minimum_fee: Decimal = NOTHING
     included_tokens: int = 0
@@ -43,14 +43,14 @@ class Terms:
 
 @dataclass(frozen=True)
 class Used:
-    """Tokens at one price, in dollars per million."""
+    """Tokens at one price, per million."""
 
     tokens: int
     per_million: Decimal
 
 
 def allowance(used: Iterable[Used], included: int) -> Decimal:
-    """Dollars that the included tokens take off: they cover the dearest tokens first, so that using more of anything
+    """Money that the included tokens take off: they cover the dearest tokens first, so that using more of anything
     never makes the whole cheaper, and how usage is split into requests does not matter."""
     off, left = NOTHING, included
     for each in sorted(used, key=lambda each: each.per_million, reverse=True):
@@ -61,9 +61,9 @@ def allowance(used: Iterable[Used], included: int) -> Decimal:
 
 
 def tier_discount(spend: Decimal, tiers: Sequence[Tier], mode: Mode) -> Decimal:
-    """Dollars off what a period's usage comes to after the allowance. Rounded down to 12 decimals.
+    """Money off what a period's usage comes to after the allowance. Rounded down to 12 decimals.
 
-    graduated: each tier's discount is on the dollars that lie in that tier. volume: the discount of the tier that is
+    graduated: each tier's discount is on the money that lies in that tier. volume: the discount of the tier that is
     reached is on all of them.
     """
     reached = [tier for tier in tiers if spend >= tier.at_least]
@@ -73,12 +73,12 @@ def tier_discount(spend: Decimal, tiers: Sequence[Tier], mode: Mode) -> Decimal:
     else:
         ends = [*(tier.at_least for tier in reached[1:]), spend]
         spans = [(end - tier.at_least, tier.discount) for tier, end in zip(reached, ends, strict=False)]
-    percents = sum((_WIDE.multiply(dollars, discount) for dollars, discount in spans), NOTHING)
+    percents = sum((_WIDE.multiply(money, discount) for money, discount in spans), NOTHING)
     return percents.scaleb(-2, _WIDE).quantize(_QUANTUM, ROUND_FLOOR, _WIDE)
 
 
 def fee_to_minimum(spend: Decimal, minimum: Decimal) -> Decimal:
-    """Dollars to add so that the period comes to the minimum fee."""
+    """Money to add so that the period comes to the minimum fee."""
     return max(NOTHING, minimum - spend)
 
 

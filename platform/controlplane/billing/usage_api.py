@@ -23,6 +23,7 @@ from controlplane.billing.ranges import RANGE_PARAMETERS, Range, check_steps, ch
 from controlplane.billing.shapes import SeriesShape, UsageShape
 from controlplane.billing.slices import SPLITS, Slice, Split
 from controlplane.billing.usage_shapes import CompositionShape, LatencyShape
+from controlplane.currency import currency
 from controlplane.errors import Forbidden
 from controlplane.rest import Allowed, ErrorBody, caller, tenant_of
 from tenants.sql import Row, run_sync
@@ -71,7 +72,7 @@ class UsageApi(APIView):
         rows = run_sync(usage_by(read_slice(request, span), group_by=group_by, tz=span.zone.key))
         price = device_price()
         data = [{**_group(row, span, group_by), **usage_numbers(row, price)} for row in rows]
-        return Response({**span_body(span), "data": data, "total": total_numbers(rows, price)})
+        return Response({**span_body(span), "currency": currency(), "data": data, "total": total_numbers(rows, price)})
 
 
 def span_body(span: Range) -> dict[str, str]:
@@ -140,7 +141,7 @@ class CompositionApi(APIView):
 
 
 def composition_body(found: Composition) -> dict[str, str | None]:
-    return {name: money_text(dollars) for name, dollars in asdict(found).items()}
+    return {name: money_text(money) for name, money in asdict(found).items()}
 
 
 class LatencyApi(APIView):

@@ -1,4 +1,4 @@
-"""What the pages that take usage apart answer, for the schema. Dollars and seconds are exact decimals in text."""
+"""What the pages that take usage apart answer, for the schema. Amounts and seconds are exact decimals in text."""
 
 from typing import Any
 
@@ -75,7 +75,7 @@ class GenerationShape(serializers.Serializer[Any]):
 
 
 class RatesShape(serializers.Serializer[Any]):
-    """Dollars per million tokens, as they were when the request was admitted, with surcharge and discount."""
+    """Amounts per million tokens, as they were when the request was admitted, with surcharge and discount."""
 
     price_id = serializers.CharField()
     input = serializers.CharField()

@@ -16,6 +16,7 @@ from rest_framework.response import Response
 
 from controlplane.console.open_view import WithCsrfCookie
 from controlplane.console.proof import check_password
+from controlplane.currency import currency
 from controlplane.errors import NotAuthenticated
 from controlplane.rest import ErrorBody, PersonOnly, caller
 from tenants.api_auth import BARRED_TEXT, SessionAuthentication, memberships_of, note_seen_now, why_barred
@@ -82,6 +83,7 @@ class SessionShape(serializers.Serializer[Any]):
         help_text="came in through a tenant's identity provider: that tenant alone is open"
     )
     door_url = serializers.URLField(help_text="where the OpenAI-compatible API answers")
+    currency = serializers.CharField(help_text="of every amount: an ISO 4217 code")
     base_model = Base()
 
 
@@ -159,6 +161,7 @@ def session_body(request: HttpRequest, user: User) -> dict[str, Any]:
         "on_behalf": on_behalf_body(on_behalf_of(user) if company is None else None),
         "through_company": company is not None,
         "door_url": settings.DOOR_URL,
+        "currency": currency(),
         "base_model": {"name": settings.MODEL_DIR.name, "context_len": context_len(settings.MODEL_DIR)},
     }
 

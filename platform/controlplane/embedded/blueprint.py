@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from controlplane.currency import VARIABLE, currency
 from controlplane.embedded import probes
 from controlplane.embedded.child import Child
 from controlplane.embedded.credentials import Credentials
@@ -59,6 +60,7 @@ class Blueprint:
             "VENEER_DOOR_URL": self.options.door_url,
             "VENEER_CONSOLE_URL": self.options.console_url,
             "VENEER_MODEL": str(self.options.model),
+            VARIABLE: currency(),
         }
 
     @property

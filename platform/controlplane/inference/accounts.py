@@ -7,6 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from controlplane.currency import currency
 from controlplane.errors import InvalidRequest, NotFound
 from controlplane.inference.answers import Json, money_text, request_id_of
 from controlplane.inference.endpoint import Call, endpoint
@@ -33,9 +34,9 @@ async def usage(call: Call) -> HttpResponseBase:
     rows = await run_async(call.door.pool, usage_by_model(tenant_id=tenant, start=start, end=end), tenant=tenant)
     total = {name: sum((row[name] for row in rows), Decimal(0)) for name in (*_COUNTS, "device_ns", "amount")}
     data = [{"model": row["group"], **_numbers(row)} for row in rows]
-    return json_reply(
-        {"object": "usage", "from": start.isoformat(), "to": end.isoformat(), "data": data, "total": _numbers(total)}
-    )
+    span = {"from": start.isoformat(), "to": end.isoformat()}
+    numbers = {"currency": currency(), "data": data, "total": _numbers(total)}
+    return json_reply({"object": "usage", **span, **numbers})
 
 
 def _numbers(row: Row) -> Json:
@@ -69,6 +70,7 @@ async def key(call: Call) -> HttpResponseBase:
         "id": found["id"],
         "label": f"{found['name']} ({found['prefix']}...{found['last4']})",
         "tenant": call.principal.tenant_slug,
+        "currency": currency(),
         "scopes": list(call.principal.scopes),
         "allowed_models": _all_of(call.principal.allowed_models),
         "allowed_networks": _all_of(call.principal.allowed_networks),

@@ -8,6 +8,7 @@ from controlplane.billing.alerts import raise_alert
 from controlplane.billing.costing import money_text
 from controlplane.billing.invoices import number_text
 from controlplane.billing.models import AlertKind
+from controlplane.currency import currency
 from controlplane.quotas.models import Level
 from tenants.sql import Plan, Query, Row, run_sync
 
@@ -102,7 +103,9 @@ def _raise_budget(row: Row, period: str, occasion: str, data: dict[str, Any]) ->
     key_id = row["subject"] if row["level"] == Level.KEY else None
     return raise_alert(
         tenant_id=row["tenant_id"], kind=AlertKind.BUDGET, subject=row["subject"], occasion=occasion,
-        data={**data, "period": period, "spent": money_text(row["spent"]), "key_id": key_id},
+        data={
+            **data, "period": period, "spent": money_text(row["spent"]), "currency": currency(), "key_id": key_id,
+        },
     )  # fmt: skip
 
 
@@ -170,8 +173,8 @@ def _invoices() -> int:
         raise_alert(
             tenant_id=row["tenant_id"], kind=AlertKind.INVOICE_ISSUED, subject=row["id"], occasion="issued",
             data={
-                "number": number_text("invoice", row["number"]), "total": f"{row['total']:f}", "invoice_id": row["id"],
-                "due_on": row["due_on"].isoformat(),
+                "number": number_text("invoice", row["number"]), "total": f"{row['total']:f}", "currency": currency(),
+                "invoice_id": row["id"], "due_on": row["due_on"].isoformat(),
             },
         )
         for row in _rows(_INVOICES)

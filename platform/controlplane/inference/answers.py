@@ -41,7 +41,7 @@ def money_text(amount: Decimal) -> str:
 
 
 def usage_body(usage: Usage, amount: Decimal) -> Json:
-    """cached_tokens is a part of prompt_tokens. cost: what the tenant pays, USD. device_seconds: the device's share."""
+    """cached_tokens is a part of prompt_tokens. cost: what the tenant pays. device_seconds: the device's share."""
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,

@@ -20,7 +20,7 @@ class BalanceApi(APIView):
     action_needed = "billing:read"
 
     class Output(serializers.Serializer[Any]):
-        """Dollars, exact. budget: of the period, null for none. held: reserved by requests that run now. credit counts
+        """Amounts, exact. budget: of the period, null for none. held: reserved by requests that run now. credit counts
         before anything is owed."""
 
         spent_this_period = serializers.CharField()

@@ -22,7 +22,7 @@ from tenants.scope import ALL_TENANTS, tenant_scope
 
 
 class MarkupShape(serializers.Serializer[Any]):
-    """Dollars per million tokens of any kind, that `grantee` pays `owner` on top. earned_per_million: what the owner
+    """Amounts per million tokens of any kind, that `grantee` pays `owner` on top. earned_per_million: what the owner
     gets of it, and earned: in all since its last statement; null for the grantee."""
 
     id = serializers.CharField()
@@ -68,7 +68,7 @@ class GrantMarkupApi(APIView):
     action_needed = "adapters:write"
 
     class Input(serializers.Serializer[Any]):
-        """per_million: dollars per million tokens of any kind; 0: none."""
+        """per_million: of tokens of any kind; 0: none."""
 
         per_million = serializers.DecimalField(max_digits=20, decimal_places=6)
 

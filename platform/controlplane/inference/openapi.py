@@ -113,8 +113,9 @@ def _reading() -> Json:
         for each in ("from", "to")
     ]
     usage = answers.record(
-        object={"enum": ["usage"]}, **{"from": _TEXT, "to": _TEXT}, data={"type": "array", "items": data}, total=data
-    )
+        object={"enum": ["usage"]}, **{"from": _TEXT, "to": _TEXT}, currency=_TEXT,
+        data={"type": "array", "items": data}, total=data,
+    )  # fmt: skip
     health = answers.record(status={"enum": ["ok", "degraded"]}, engine={"enum": ["up", "away"]})
     return {
         "/v1/models": {**_get("What this key may call.", answers.listed(_MODEL)), **_registering()},

@@ -28,7 +28,7 @@ USAGE: Final[Json] = {
         "completion_tokens": {"type": "integer", "minimum": 0},
         "total_tokens": {"type": "integer", "minimum": 0},
         "prompt_tokens_details": {"type": "object", "properties": {"cached_tokens": {"type": "integer"}}},
-        "cost": {"type": "string", "description": "Dollars, exact."},
+        "cost": {"type": "string", "description": "Exact, in the currency that `GET /v1/key` names."},
         "device_seconds": {"type": "number"},
     },
 }

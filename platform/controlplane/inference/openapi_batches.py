@@ -25,7 +25,7 @@ _BATCH: Final = answers.record(
     finalizing_at=_TIME, completed_at=_TIME, failed_at=_TIME, expired_at=_TIME, cancelling_at=_TIME, cancelled_at=_TIME,
     request_counts=answers.record(total=_COUNT, completed=_COUNT, failed=_COUNT),
     metadata={"type": ["object", "null"]}, usage={"type": "object"},
-    cost={"type": "string", "description": "Dollars, exact, of the lines that have run."},
+    cost={"type": "string", "description": "Exact, of the lines that have run."},
 )  # fmt: skip
 _KEPT: Final[Json] = {
     "type": ["object", "null"],

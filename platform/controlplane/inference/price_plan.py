@@ -23,7 +23,7 @@ KINDS = ("base", "any_adapter", "adapter", "shared")
 
 
 class OfferShape(serializers.Serializer[Any]):
-    """Dollars per million tokens of a request of now. kind: the base model, any adapter of yours, one that has a price
+    """Amounts per million tokens of a request of now. kind: the base model, any adapter of yours, one that has a price
     of its own, or one that `owner` shares with you. surcharge, markup: what of each rate is for running an adapter, and
     for its owner. batch_discount: percent off for batches."""
 

@@ -12,6 +12,8 @@ from django.http import HttpRequest
 from psycopg.conninfo import make_conninfo
 from psycopg_pool import PoolTimeout
 
+from controlplane.books_currency import keep_currency
+from controlplane.env import BadSetting
 from controlplane.errors import Unavailable
 from controlplane.inference.announcements import Announcements
 from controlplane.inference.engine_client import EngineClient
@@ -48,7 +50,9 @@ class Door:
         self._renewing: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
+        """Raises BadSetting where the database has amounts in another currency."""
         await self.pool.open(wait=False)
+        await self._keep_currency()
         await self.engine.open()
         self.announcements.open()
         self._renewing = asyncio.create_task(self._renew_holds())
@@ -76,6 +80,12 @@ class Door:
         assert not self._tasks, f"{len(self._tasks)} requests still run"
         assert not self.held, f"holds still renewed: {sorted(self.held)}"
         self.engine.check_integrity()
+
+    async def _keep_currency(self) -> None:
+        try:
+            await run_async(self.pool, keep_currency(), tenant=ALL_TENANTS)
+        except (psycopg.Error, PoolTimeout) as exc:
+            log.warning("whether the database has amounts in another currency was not seen: %s", exc)
 
     async def _renew_holds(self) -> None:
         """A long answer outlives its hold's time to live; a dead door's holds must not."""
@@ -140,7 +150,12 @@ class WithDoor:
         while (await receive())["type"] != "lifespan.startup":
             pass
         self._door = self._make()
-        await self._door.open()
+        try:
+            await self._door.open()
+        except BadSetting as exc:
+            await self._door.close()
+            await send({"type": "lifespan.startup.failed", "message": f"veneer: {exc}"})
+            return
         await send({"type": "lifespan.startup.complete"})
         while (await receive())["type"] != "lifespan.shutdown":
             pass

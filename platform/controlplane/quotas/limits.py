@@ -19,8 +19,8 @@ from tenants.sql import Plan, Query, run_sync
 
 @dataclass(frozen=True, kw_only=True)
 class LimitSet:
-    """What one level may use. None: no limit of that kind. budget: dollars per `period`; soft_budget: of the same
-    period, from which on somebody is told. Of a tenant: postpaid_limit, the dollars that it may owe at most, and
+    """What one level may use. None: no limit of that kind. budget: money per `period`; soft_budget: of the same
+    period, from which on somebody is told. Of a tenant: postpaid_limit, what it may owe at most, and
     tenant_weight."""
 
     requests_per_minute: int | None = None

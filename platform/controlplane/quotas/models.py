@@ -58,12 +58,12 @@ class Quota(models.Model):
     worth is 60 x the limit, a request costs 60, a second earns the limit. Null is full. As of `credited_at`.
     running: open holds, but for those of batches. day_tokens, month_tokens: of the requests that came on the day (UTC)
     which began at `day_start`, and in its month: what they used, or may yet use.
-    budget: dollars for `period`, which began at `period_start`. soft_budget: dollars of the same period from which on
+    budget: money for `period`, which began at `period_start`. soft_budget: money of the same period from which on
     somebody is told, and nobody refused. spent: settled in it. held: in open holds.
     excess: how far spent + held may lie above the budget, because usage was booked after its hold had expired or
     because the budget was lowered below what was used. Zero in ordinary running.
     owed: what the tenant owes, less the credit it has; below zero while there is credit. The ledger's trigger keeps it.
-    postpaid_limit: dollars that may be owed at most; 0: credit only. Both are the tenant's; of the other levels they
+    postpaid_limit: money that may be owed at most; 0: credit only. Both are the tenant's; of the other levels they
     mean nothing, as does tenant_weight, the tenant's share of the engine while others wait too.
     """
 

@@ -3,6 +3,7 @@
 from decimal import ROUND_CEILING, Decimal
 from typing import Final
 
+from controlplane.currency import amount_text
 from controlplane.errors import ApiError, Conflict, InsufficientFunds, RateLimited
 from controlplane.quotas.models import Level, Period
 from controlplane.quotas.rates import limit_words, limits_of, longest_wait, never_fits
@@ -86,9 +87,9 @@ def _concurrency_refusal(row: Row, shown: dict[str, str]) -> RateLimited:
 def _budget_refusal(row: Row, amount: Decimal, shown: dict[str, str]) -> InsufficientFunds:
     period = "monthly budget" if row["period"] == Period.MONTH else "budget"
     return InsufficientFunds(
-        f"The {period} of {level_name(row)} does not cover this request: of ${row['budget'].normalize():f}, "
-        f"${row['spent'].normalize():f} is spent and ${row['held'].normalize():f} held for running requests; this one "
-        f"may cost ${amount.normalize():f}. Lower max_tokens, or ask for a larger budget.",
+        f"The {period} of {level_name(row)} does not cover this request: of {amount_text(row['budget'])}, "
+        f"{amount_text(row['spent'])} is spent and {amount_text(row['held'])} held for running requests; this one "
+        f"may cost {amount_text(amount)}. Lower max_tokens, or ask for a larger budget.",
         headers={**shown, **_binding(row, "budget")},
     )
 
@@ -96,9 +97,9 @@ def _budget_refusal(row: Row, amount: Decimal, shown: dict[str, str]) -> Insuffi
 def _credit_refusal(row: Row, amount: Decimal, shown: dict[str, str]) -> InsufficientFunds:
     left = max(Decimal(0), row["postpaid_limit"] - row["owed"] - row["held"])
     return InsufficientFunds(
-        f"Your account may owe ${row['postpaid_limit'].normalize() + 0:f} beyond its credit, and has "
-        f"${left.normalize() + 0:f} left of both; this request may cost ${amount.normalize():f}. Lower max_tokens, buy "
-        "credit, or pay what is owed.",
+        f"Your account may owe {amount_text(row['postpaid_limit'])} beyond its credit, and has {amount_text(left)} "
+        f"left of both; this request may cost {amount_text(amount)}. Lower max_tokens, buy credit, or pay what "
+        "is owed.",
         headers={**shown, **_binding(row, "postpaid_limit")},
     )
 

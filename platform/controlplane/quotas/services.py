@@ -26,7 +26,7 @@ def reserve(
     adapter_id: str | None = None,
     context: dict[str, Any] | None = None,
 ) -> Plan[Limits]:
-    """Hold `amount` dollars and `tokens` (prompt + the most that may be generated) for one request, on every level that
+    """Hold `amount` and `tokens` (prompt + the most that may be generated) for one request, on every level that
     has limits: the tenant, the member who issued the key, the key, the adapter.
 
     request_id: ours, never one that a caller chose. adapter_id: None for the base model. context: what billing needs to

@@ -18,7 +18,7 @@ COUNTS: Final = ("requests_per_minute", "tokens_per_minute", "tokens_per_day", "
 BUDGETS: Final = {"monthly_budget": Period.MONTH, "total_budget": Period.TOTAL}
 
 
-class DollarsOrNone(serializers.DecimalField):
+class MoneyOrNone(serializers.DecimalField):
     """null takes a limit away; an empty text, which a form may send by mistake, does not."""
 
     def validate_empty_values(self, data: Any) -> tuple[bool, Any]:
@@ -26,7 +26,7 @@ class DollarsOrNone(serializers.DecimalField):
 
 
 def _budget(**more: Any) -> serializers.DecimalField:
-    return DollarsOrNone(max_digits=16, decimal_places=6, min_value=0, max_value=MAX_BUDGET, allow_null=True, **more)
+    return MoneyOrNone(max_digits=16, decimal_places=6, min_value=0, max_value=MAX_BUDGET, allow_null=True, **more)
 
 
 def _count(most: int) -> serializers.IntegerField:
@@ -34,8 +34,8 @@ def _count(most: int) -> serializers.IntegerField:
 
 
 class LimitsInput(serializers.Serializer[Any]):
-    """What is left out stays as it is; null takes a limit away. Days and months are UTC. Budgets are dollars: per
-    calendar month, or in all. There is one of the two at a time. soft_budget: dollars of the same period, from which on
+    """What is left out stays as it is; null takes a limit away. Days and months are UTC. Budgets are money: per
+    calendar month, or in all. There is one of the two at a time. soft_budget: money of the same period, from which on
     an alert is raised and requests still pass."""
 
     requests_per_minute = _count(10**9)
@@ -66,7 +66,7 @@ class LimitsInput(serializers.Serializer[Any]):
 
 class TenantLimitsInput(LimitsInput):
     """As for a key. tenant_weight: the tenant's share of the engine while others wait too; one of 2 gets twice what
-    one of 1 gets. postpaid_limit: dollars that the tenant may owe beyond its credit; 0: prepaid only."""
+    one of 1 gets. postpaid_limit: money that the tenant may owe beyond its credit; 0: prepaid only."""
 
     postpaid_limit = _budget(required=False)
 
@@ -76,7 +76,7 @@ class TenantLimitsInput(LimitsInput):
 
 
 class LimitsShape(serializers.Serializer[Any]):
-    """spent and held: dollars in the budget's period; held is reserved by requests that run now."""
+    """spent and held: money in the budget's period; held is reserved by requests that run now."""
 
     requests_per_minute = serializers.IntegerField(allow_null=True)
     tokens_per_minute = serializers.IntegerField(allow_null=True)
@@ -91,7 +91,7 @@ class LimitsShape(serializers.Serializer[Any]):
 
 
 class TenantLimitsShape(LimitsShape):
-    """owed: dollars, less the credit there is; below zero while there is credit."""
+    """owed: money, less the credit there is; below zero while there is credit."""
 
     postpaid_limit = serializers.CharField(allow_null=True)
     owed = serializers.CharField()
@@ -104,7 +104,7 @@ class UseShape(serializers.Serializer[Any]):
     hold, this one has the smallest share left."""
 
     kind = serializers.ChoiceField([*COUNTS, *BUDGETS, "soft_budget", "postpaid_limit"])
-    unit = serializers.ChoiceField(["requests", "tokens", "dollars"])
+    unit = serializers.ChoiceField(["requests", "tokens", "money"])
     limit = serializers.CharField()
     used = serializers.CharField()
     reserved = serializers.CharField()

@@ -15,7 +15,7 @@ _KINDS = {
     "tokens-day": ("tokens_per_day", "tokens"),
     "tokens-month": ("tokens_per_month", "tokens"),
     "concurrency": ("concurrency", "requests"),
-    "budget": ("budget", "dollars"),
+    "budget": ("budget", "money"),
 }
 # What does not come back by itself within a minute or with the end of a request.
 LASTING: Final = (
@@ -63,11 +63,11 @@ def uses_of(state: QuotaState) -> Iterator[Use]:
     for meter in state.limits.meters:
         yield _use(meter, state)
     if state.soft_budget is not None:
-        yield Use("soft_budget", "dollars", state.soft_budget, state.spent, state.held)
+        yield Use("soft_budget", "money", state.soft_budget, state.spent, state.held)
     if state.postpaid_limit is not None:
         owed, with_held = max(Decimal(0), state.owed), max(Decimal(0), state.owed + state.held)
         # What is held takes credit before anything is owed for it.
-        yield Use("postpaid_limit", "dollars", state.postpaid_limit, owed, with_held - owed)
+        yield Use("postpaid_limit", "money", state.postpaid_limit, owed, with_held - owed)
 
 
 def _use(meter: Meter, state: QuotaState) -> Use:
@@ -91,7 +91,7 @@ def credit_use(state: QuotaState, given: Decimal) -> Use:
     """Of a tenant's credit. given: by all grants that still have something, with what is gone of them."""
     nothing = Decimal(0)
     left = min(given, max(nothing, -state.owed - state.held))
-    return Use("credit", "dollars", given, max(nothing, given - state.held - left), state.held)
+    return Use("credit", "money", given, max(nothing, given - state.held - left), state.held)
 
 
 def binding(uses: list[Use]) -> Use | None:

@@ -190,7 +190,7 @@ def test_the_grantees_statement_and_invoice_say_what_is_whose(owner_of: Customer
     statement = close(acme)
     lines = {line.kind: line for line in StatementLine.objects.filter(statement=statement)}
     assert {kind: line.amount for kind, line in lines.items()} == {LineKind.USAGE: 1, LineKind.MARKUP: 2}
-    assert lines[LineKind.MARKUP].label == "owner/bot: its owner's mark-up, 1,000,000 tokens at $2 per million"
+    assert lines[LineKind.MARKUP].label == "owner/bot: its owner's mark-up, 1,000,000 tokens at 2 USD per million"
     invoice = Invoice.objects.get()
     assert [(line["kind"], line["amount"]) for line in invoice.lines] == [("usage", "1.00"), ("markup", "2.00")]
     assert invoice.total == 3
@@ -302,7 +302,7 @@ def test_only_the_owner_of_the_grant_sets_it(stranger: Api, owner: Api, cast: Ca
     path = f"adapters/{grant.adapter_id}/grants/{grant.id}/markup"
     status, body = owner.put(path, {"per_million": "10.5"})
     assert (status, body["error"]["param"]) == (400, "per_million")
-    assert "0 to 10 dollars" in body["error"]["message"]
+    assert "0 to 10 USD per million tokens" in body["error"]["message"]
     assert signed_in(cast.people["viewer"]).put(path, {"per_million": "1"})[0] == 403
     assert everything(Markup).count() == 0
 

@@ -57,7 +57,7 @@ def test_each_level_is_set_listed_and_held_to(cast: Cast, owner: Api, paths: dic
         assert (level["held"], level["id"] in "".join(paths.values()) or name == "tenant Acme") == ("0.75", True)
     uses = {use["kind"]: use for use in found["adapter pirate"]["uses"]}
     assert uses["monthly_budget"] | {"resets_in": None} == {
-        "kind": "monthly_budget", "unit": "dollars", "limit": "1", "used": "0", "reserved": "0.75", "left": "0.25",
+        "kind": "monthly_budget", "unit": "money", "limit": "1", "used": "0", "reserved": "0.75", "left": "0.25",
         "resets_in": None, "binds": True,
     }  # fmt: skip
     assert (uses["tokens_per_month"]["reserved"], uses["tokens_per_month"]["binds"]) == ("40", False)

@@ -44,7 +44,7 @@ def test_prepaid_only(acme: Customer) -> None:
     give(acme, "0.2")
     acme.limit({"postpaid_limit": D(0)})
     assert acme.quota().owed == D("-0.2")
-    with pytest.raises(InsufficientFunds, match=r"may owe \$0 beyond its credit, and has \$0.2 left"):
+    with pytest.raises(InsufficientFunds, match=r"may owe 0 USD beyond its credit, and has 0\.2 USD left"):
         hold(acme, "0.200000000001")
     acme.serve(**PRICED)
     with pytest.raises(InsufficientFunds):

@@ -83,7 +83,7 @@ def test_the_third_call_of_four_thousandths_does_not_fit_a_hundredth(acme: Custo
         run_sync(acme.reserve("req_2", amount=D("0.004")))
     assert refused.value.status == 402
     assert refused.value.type == "insufficient_quota"
-    assert "of $0.01, $0.008 is spent and $0 held" in refused.value.message
+    assert "of 0.01 USD, 0.008 USD is spent and 0 USD held" in refused.value.message
 
 
 def test_without_a_budget_there_is_no_limit_and_zero_allows_nothing(acme: Customer) -> None:

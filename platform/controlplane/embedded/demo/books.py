@@ -7,6 +7,7 @@ from typing import Any
 
 import psycopg
 
+from controlplane.currency import currency
 from controlplane.embedded.client import Client
 from controlplane.embedded.demo.stack import DemoStack
 from controlplane.embedded.demo.steps import DemoFailed, expect
@@ -32,7 +33,8 @@ def close_period(operator: Client, tenant_id: str) -> str:
     """Freeze what a tenant has used so far into a statement; what that says, in words."""
     statement = operator.post(f"/api/v1/operator/tenants/{tenant_id}/close", {})
     expect(Decimal(statement["total"]) > 0, f"a statement after the load should come to something: {statement}")
-    return f"${statement['total']} used, ${statement['credit_used']} of it from credit, ${statement['due']} due"
+    total = f"{statement['total']} {currency()}"
+    return f"{total} used, {statement['credit_used']} of it from credit, {statement['due']} due"
 
 
 def check_books(stack: DemoStack) -> str:

@@ -5,6 +5,7 @@ from decimal import Decimal
 from rich.console import Console
 from rich.table import Table
 
+from controlplane.currency import currency
 from controlplane.embedded.client import JSON, Client
 from controlplane.embedded.demo.report import WIDTH
 from controlplane.embedded.demo.steps import expect
@@ -23,7 +24,8 @@ def expect_invoice(session: Client) -> str:
     expect(total == Decimal(invoice["total"]), f"subtotal and tax come to {total}, the invoice says {invoice['total']}")
     pdf = session.get_bytes(f"/api/v1/invoices/{newest['id']}/pdf")
     expect(pdf.startswith(b"%PDF-") and len(pdf) > 1000, "the invoice should be there as a PDF")
-    return f"{invoice['number']}: {len(invoice['lines'])} lines, ${invoice['total']}, {len(pdf):,} bytes of PDF"
+    asked = f"{invoice['total']} {invoice['currency']}"
+    return f"{invoice['number']}: {len(invoice['lines'])} lines, {asked}, {len(pdf):,} bytes of PDF"
 
 
 def show_margin(operator: Client) -> None:
@@ -37,7 +39,8 @@ def show_margin(operator: Client) -> None:
     expect(
         not operator.get("/api/v1/operator/discrepancies")["data"], "no hour should differ from the engine's journal"
     )
-    table = Table(title=f"margin at ${found['cost_per_hour']} per device-hour; idle ${found['device']['idle_cost']}")
+    per_hour, idle = found["cost_per_hour"], found["device"]["idle_cost"]
+    table = Table(title=f"margin in {currency()} at {per_hour} per device-hour; idle {idle}")
     table.add_column("tenant")
     for name in COLUMNS:
         table.add_column(name.replace("_", " "), justify="right")

@@ -8,7 +8,7 @@ from controlplane.embedded.credentials import OPERATOR_EMAIL
 from controlplane.embedded.demo.stack import DemoStack
 from controlplane.embedded.seed import DEMO_TENANTS, DemoTenant
 
-PRICE = {"input": "0.500000", "cached_input": "0.050000", "output": "1.500000"}  # dollars per million tokens
+PRICE = {"input": "0.500000", "cached_input": "0.050000", "output": "1.500000"}  # per million tokens
 
 
 @dataclass(frozen=True)

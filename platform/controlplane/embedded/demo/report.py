@@ -6,6 +6,7 @@ from decimal import Decimal
 from rich.console import Console
 from rich.table import Table
 
+from controlplane.currency import currency
 from controlplane.embedded.client import JSON, Client
 from controlplane.embedded.demo.people import PRICE, Member
 from controlplane.embedded.demo.steps import expect
@@ -48,10 +49,10 @@ def usage_groups(member: Member, session: Client) -> list[Group]:
 
 
 def show_table(groups: list[Group]) -> None:
-    prices = ", ".join(f"{name.replace('_', ' ')} ${price}" for name, price in PRICE.items())
-    table = Table(title=f"price per 1M tokens: {prices}")
+    prices = ", ".join(f"{name.replace('_', ' ')} {price}" for name, price in PRICE.items())
+    table = Table(title=f"price per 1M tokens in {currency()}: {prices}")
     table.add_column("tenant, model")
-    for name in ("requests", "prompt", "cached", "completion", "device-s", "price $", "cost $"):
+    for name in ("requests", "prompt", "cached", "completion", "device-s", "price", "cost"):
         table.add_column(name, justify="right")
     for group in groups:
         counts = [f"{group.count(name):,}" for name in NUMBERS]

@@ -63,7 +63,7 @@ class Spike:
 
 @dataclass(frozen=True)
 class Company:
-    """rates: dollars per million tokens of input, cached input, output, and what an adapter costs on top of each."""
+    """rates: per million tokens of input, cached input, output, and what an adapter costs on top of each."""
 
     slug: str
     name: str

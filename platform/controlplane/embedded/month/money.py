@@ -110,7 +110,7 @@ def pay(house: House, *, operator: User, at: datetime) -> None:
 def set_final_limits(house: House, *, operator: User, spent: Mapping[str, Decimal], now: datetime) -> None:
     """Last, so that they do not slow the telling down; what is used of them is counted from the holds.
 
-    spent: dollars of this month by key, and under the empty text of the whole tenant. The first key's budget is nearly
+    spent: money of this month by key, and under the empty text of the whole tenant. The first key's budget is nearly
     used up.
     """
     tenant, company = house.tenant, house.company
@@ -136,6 +136,6 @@ def set_final_limits(house: House, *, operator: User, spent: Mapping[str, Decima
         )  # fmt: skip
 
 
-def _round_up(dollars: Decimal) -> Decimal:
+def _round_up(money: Decimal) -> Decimal:
     """To five cents, and never to nothing."""
-    return max(_STEP, (dollars / _STEP).to_integral_value(ROUND_CEILING) * _STEP)
+    return max(_STEP, (money / _STEP).to_integral_value(ROUND_CEILING) * _STEP)

@@ -7,10 +7,12 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand
 
+from controlplane.books_currency import keep_currency
 from controlplane.embedded.credentials import Credentials
 from controlplane.embedded.home import Home
 from controlplane.embedded.seed import DEMO_TENANTS, seed_operator, seed_price, seed_tenant
 from tenants.scope import ALL_TENANTS, tenant_scope
+from tenants.sql import run_sync
 
 
 class Command(BaseCommand):
@@ -23,6 +25,7 @@ class Command(BaseCommand):
     @tenant_scope(ALL_TENANTS)
     def handle(self, *args: Any, **options: Any) -> None:
         call_command("migrate", interactive=False, verbosity=1)
+        run_sync(keep_currency())
         credentials = Credentials(Home(settings.HOME).secrets)
         seed_operator(credentials)
         if options["demo_data"]:
