@@ -15,7 +15,7 @@ from engine.adapters.disk_cache import DiskCache
 from engine.adapters.files import ADAPTER_FILES, INDEX_FILE, MAX_INDEX_BYTES, is_adapter_file
 from engine.adapters.format import AdapterRefused, BaseShape, Limits, check_adapter, check_source
 from engine.adapters.host_cache import Weights
-from engine.adapters.known_specs import KnownSpecs
+from engine.adapters.known_checks import KnownChecks
 from engine.adapters.load import FoldError, load_adapter, ready_for
 from engine.adapters.lora_config import CONFIG_FILE
 from engine.adapters.pool import AdapterUnavailable
@@ -36,11 +36,15 @@ def adapter_loader(base: BaseShape, limits: Limits, disk: DiskCache, bank: LoraB
     disk: keeps what came from another machine. Files of this one are not kept twice.
     """
 
-    known = KnownSpecs()
+    known = KnownChecks(scan_values)
 
     def checked_weights(adapter: AdapterRef, contents: Contents) -> Weights:
         _compare(adapter, contents)
-        spec = known.get(adapter.digest, lambda: _checked(contents, base, limits))
+        try:
+            spec = known.spec_of(adapter.digest, contents, lambda: check_source(contents, base, limits, scan_values))
+        except AdapterRefused as error:
+            message = f"its files do not pass the check: {_first_line(error)}"
+            raise AdapterUnavailable(message, permanent=True) from error
         return _weights(contents, spec, bank)
 
     def load(adapter: AdapterRef) -> Weights:
@@ -136,13 +140,6 @@ def _compare(adapter: AdapterRef, contents: Contents) -> None:
     if contents.digest() != adapter.digest:
         message = f"its files have digest {contents.digest()}, not {adapter.digest}"
         raise AdapterUnavailable(message, permanent=True)
-
-
-def _checked(contents: Contents, base: BaseShape, limits: Limits) -> AdapterSpec:
-    try:
-        return check_source(contents, base, limits, scan_values)
-    except AdapterRefused as error:
-        raise AdapterUnavailable(f"its files do not pass the check: {_first_line(error)}", permanent=True) from error
 
 
 def _weights(contents: Contents, spec: AdapterSpec, bank: LoraBank) -> Weights:

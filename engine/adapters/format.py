@@ -5,6 +5,7 @@ What is accepted is what the engine serves right; docs/adapters.md lists it, and
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from engine.adapters.names import Part
 from engine.adapters.patterns import PatternError
 from engine.adapters.problems import AdapterRefused, Problem, counted
 from engine.adapters.safetensors_header import ITEM_BYTES, TensorEntry
-from engine.adapters.shards import check_index, read_entries
+from engine.adapters.shards import Entries, check_index, read_entries
 from engine.adapters.source import Folder, Source
 from engine.adapters.spec import AdapterSpec, Limits, ModuleLora
 from engine.adapters.tensors import ModuleTensors, check_effect, check_values, group_tensors
@@ -34,11 +35,13 @@ __all__ = [
     "AdapterRefused",
     "AdapterSpec",
     "BaseShape",
+    "Checked",
     "Limits",
     "ModuleLora",
     "Problem",
     "check_adapter",
     "check_names",
+    "check_numbers",
     "check_source",
     "digest_of",
     "folder_digest",
@@ -49,12 +52,21 @@ _DTYPES = ("F16", "BF16", "F32")
 _WHOLE: tuple[Part, ...] = ("base", "saved")
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check found. Of two adapters of the same names, sizes, config and headers it is the same, but for the
+    digest. tensors: the modules' entries."""
+
+    spec: AdapterSpec
+    tensors: tuple[ModuleTensors, ...]
+
+
 def check_adapter(folder: Path, base: BaseShape, limits: Limits) -> AdapterSpec:
     """Raises AdapterRefused, or OSError where the folder cannot be read."""
-    return check_source(Folder(folder), base, limits)
+    return check_source(Folder(folder), base, limits).spec
 
 
-def check_source(source: Source, base: BaseShape, limits: Limits, scan: Scan = scan_bytes) -> AdapterSpec:
+def check_source(source: Source, base: BaseShape, limits: Limits, scan: Scan = scan_bytes) -> Checked:
     """Raises AdapterRefused. scan: any that agrees with `scan_bytes`."""
     problems = source.problems(limits.max_bytes)
     unreadable = {problem.where for problem in problems if problem.code in _UNREADABLE}
@@ -73,7 +85,17 @@ def check_source(source: Source, base: BaseShape, limits: Limits, scan: Scan = s
     if problems:
         raise AdapterRefused(problems)
     assert settings is not None, "a config without problems has settings"
-    return _spec(source, names, base, tensors, modules, settings)
+    return Checked(_spec(source, names, base, tensors, modules, settings), tuple(tensors))
+
+
+def check_numbers(source: Source, known: Checked, scan: Scan) -> None:
+    """What of the check depends on the tensors' numbers. known: of the same names, sizes, config and headers.
+
+    Raises AdapterRefused."""
+    entries = {name: source.header(name) for name in known.spec.files if is_tensor_file(name)}
+    problems = _check_numbers(source, entries, known.tensors, scan)
+    if problems:
+        raise AdapterRefused(problems)
 
 
 def _check_tensors(
@@ -87,6 +109,11 @@ def _check_tensors(
         problems = check_index(_whole(source, INDEX_FILE), entries)
     modules, more = group_tensors([entry for each in entries.values() for entry in each], base, limits.max_rank)
     problems += [*more, *_saved_size(modules, limits)]
+    return modules, problems + _check_numbers(source, entries, modules, scan)
+
+
+def _check_numbers(source: Source, entries: Entries, modules: Sequence[ModuleTensors], scan: Scan) -> list[Problem]:
+    problems = []
     for name, theirs in entries.items():
         problems += check_values(partial(source.read, name), theirs, scan)
 
@@ -94,7 +121,7 @@ def _check_tensors(
         name = next(name for name, theirs in entries.items() if entry in theirs)
         return entry.dtype in ITEM_BYTES and scan(source.read(name, entry.start, entry.end), entry.dtype)[1]
 
-    return modules, problems + check_effect(modules, is_zero)
+    return problems + check_effect(modules, is_zero)
 
 
 def _whole(source: Source, name: str) -> bytes:

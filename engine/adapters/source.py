@@ -6,11 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from engine.adapters.files import check_files, check_names, check_sizes, digest_of, folder_digest, is_adapter_file
+from engine.adapters.files import (
+    check_files,
+    check_names,
+    check_sizes,
+    digest_of,
+    folder_digest,
+    is_adapter_file,
+    is_tensor_file,
+)
 from engine.adapters.problems import Problem
 from engine.adapters.safetensors_header import MAX_HEADER_BYTES, TensorEntry, read_header
 
 Buffer = bytes | bytearray | memoryview
+Headers = Mapping[str, tuple[TensorEntry, ...]]  # by file
 
 
 class Source(Protocol):
@@ -72,9 +81,24 @@ class Contents:
     def header(self, name: str) -> tuple[TensorEntry, ...]:
         if name not in self._headers:
             data = self.files[name]
-            length = min(int.from_bytes(data[:8], "little"), MAX_HEADER_BYTES)
-            self._headers[name] = read_header(io.BytesIO(memoryview(data)[: 8 + length]), len(data))
+            self._headers[name] = read_header(io.BytesIO(_head(data)), len(data))
         return self._headers[name]
+
+    @property
+    def headers(self) -> Headers:
+        """Those that were read."""
+        return dict(self._headers)
+
+    def take_headers(self, headers: Headers) -> None:
+        """Of other contents of the same shape, so that they need not be read."""
+        self._headers = dict(headers)
+
+    def shape(self) -> str:
+        """Digest of everything but the tensors' numbers: names, sizes, config, index and headers."""
+        heads = {name: _head(data) if is_tensor_file(name) else data for name, data in self.files.items()}
+        return digest_of(
+            {name: f"{self.sizes[name]} {hashlib.sha256(head).hexdigest()}" for name, head in heads.items()}
+        )
 
     def read(self, name: str, start: int, end: int) -> Buffer:
         return memoryview(self.files[name])[start:end]
@@ -83,3 +107,9 @@ class Contents:
         if self._digest is None:
             self._digest = digest_of({name: hashlib.sha256(data).hexdigest() for name, data in self.files.items()})
         return self._digest
+
+
+def _head(data: bytearray) -> memoryview:
+    """A tensor file up to its numbers; less, or more, where it is none."""
+    length = min(int.from_bytes(data[:8], "little"), MAX_HEADER_BYTES)
+    return memoryview(data)[: 8 + length]

@@ -5,7 +5,7 @@ model is wrong in hundreds of tensors for one reason.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.adapters.base_shape import EMBEDDING, OUTSIDE, BaseShape
@@ -89,7 +89,7 @@ def check_values(read: Callable[[int, int], Buffer], entries: Iterable[TensorEnt
     return [Problem("non_finite", counted(broken), "NaN or infinite values", "finite numbers", remedy)]
 
 
-def check_effect(modules: list[ModuleTensors], is_zero: Callable[[TensorEntry], bool]) -> list[Problem]:
+def check_effect(modules: Sequence[ModuleTensors], is_zero: Callable[[TensorEntry], bool]) -> list[Problem]:
     """Some pair, or something beside the pairs, has to change the base model. is_zero: whether a tensor holds nothing
     but zeros; it is asked until some pair does change the model."""
     pairs = [module for module in modules if "A" in module.parts]
