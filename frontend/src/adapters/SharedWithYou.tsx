@@ -8,7 +8,14 @@ import { ACTIONS, DataTable } from "../shared/DataTable";
 import { formatMoney } from "../shared/money";
 import { useGiveBack, useSharedAdapters } from "./queries";
 
-const PRICE = "Input, cached, output per 1M";
+const COLUMNS = [
+  "Model name",
+  { label: "Owner", wide: true },
+  { label: "Base model", wide: true },
+  { label: "Answers with", wide: true },
+  "Input, cached, output per 1M",
+  ACTIONS,
+];
 
 /** What other tenants share; nothing where nobody does. */
 export function SharedWithYou({ canWrite }: { canWrite: boolean }) {
@@ -20,13 +27,7 @@ export function SharedWithYou({ canWrite }: { canWrite: boolean }) {
     <Card withBorder component="section" aria-label="Shared with you">
       <Stack gap="sm">
         <Title order={2}>Shared with you</Title>
-        <DataTable
-          columns={["Model name", "Owner", "Base model", "Answers with", PRICE, ACTIONS]}
-          minWidth={720}
-          bare
-          dense
-          flush
-        >
+        <DataTable columns={COLUMNS} minWidth={720} bare dense flush>
           {shared.data.map((adapter) => (
             <SharedRow
               key={adapter.id}

@@ -84,7 +84,9 @@ function VersionRow({ adapter, version, canWrite }: RowProps) {
       </Table.Td>
       <Table.Td ta="right">{version.rank ?? "–"}</Table.Td>
       <Table.Td>{version.target_modules?.join(", ") || "–"}</Table.Td>
-      <Table.Td ta="right">{formatBytes(version.size_bytes)}</Table.Td>
+      <Table.Td ta="right" style={{ whiteSpace: "nowrap" }}>
+        {formatBytes(version.size_bytes)}
+      </Table.Td>
       <Table.Td>{formatDateTime(version.created_at)}</Table.Td>
       <Table.Td>
         <Traffic adapter={adapter} version={version} canWrite={canWrite} />

@@ -2,8 +2,8 @@ import { Anchor, Code, Table, Text } from "@mantine/core";
 import type { Batch } from "../api/types";
 import { DataTable } from "../shared/DataTable";
 import { formatMoney } from "../shared/money";
-import { formatDateTime } from "../shared/time";
 import { BatchLines } from "./BatchLines";
+import { BatchTimes } from "./BatchTimes";
 import { StatusBadge } from "./StatusBadge";
 
 const COLUMNS = [
@@ -44,17 +44,10 @@ export function BatchTable({ batches, onOpen }: Props) {
           </Table.Td>
           <Table.Td>{batch.key_name}</Table.Td>
           <Table.Td style={{ whiteSpace: "nowrap" }}>
-            {formatDateTime(batch.created_at)}
-            <Text size="xs" c="dimmed">
-              {endWords(batch)}
-            </Text>
+            <BatchTimes batch={batch} />
           </Table.Td>
         </Table.Tr>
       ))}
     </DataTable>
   );
-}
-
-function endWords({ ended_at, expires_at }: Batch): string {
-  return ended_at ? `ended ${formatDateTime(ended_at)}` : `ends by ${formatDateTime(expires_at)}`;
 }

@@ -25,7 +25,7 @@ function InvoiceRow({ invoice }: { invoice: Invoice }) {
     <Table.Tr>
       <InvoiceCells invoice={invoice} />
       <Table.Td>
-        <Group gap="xs" justify="flex-end" wrap="nowrap">
+        <Group gap="xs" justify="flex-end">
           <Button
             size="compact-sm"
             variant="default"

@@ -10,8 +10,8 @@ const COLUMNS = [
   "Opened",
   "What",
   { label: "About", wide: true },
-  "Found",
-  { label: "Outcome", wide: true },
+  { label: "Found", wide: true },
+  "Outcome",
   ACTIONS,
 ];
 
@@ -29,7 +29,7 @@ function Row({ row }: { row: Discrepancy }) {
   const [resolving, resolve] = useDisclosure(false);
   return (
     <Table.Tr>
-      <Table.Td style={{ whiteSpace: "nowrap" }}>{formatDateTime(row.opened_at)}</Table.Td>
+      <Table.Td>{formatDateTime(row.opened_at)}</Table.Td>
       <Table.Td>{row.kind.replaceAll("_", " ")}</Table.Td>
       <Table.Td>
         <Code>{row.request_id}</Code>
@@ -56,7 +56,7 @@ function Row({ row }: { row: Discrepancy }) {
             Resolve
           </Button>
         )}
-        {resolving && <ResolveModal id={row.id} onClose={resolve.close} />}
+        {resolving && <ResolveModal row={row} onClose={resolve.close} />}
       </Table.Td>
     </Table.Tr>
   );

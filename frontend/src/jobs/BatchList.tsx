@@ -1,7 +1,8 @@
-import { Code, Group, Stack, Table } from "@mantine/core";
+import { Code, Group, Stack, Table, Text } from "@mantine/core";
 import { IconStack3 } from "@tabler/icons-react";
 import type { OperatorBatch } from "../api/types";
 import { BatchLines } from "../batches/BatchLines";
+import { BatchTimes } from "../batches/BatchTimes";
 import { StatusBadge } from "../batches/StatusBadge";
 import { StatusSelect } from "../batches/StatusSelect";
 import { statusOf } from "../batches/statuses";
@@ -9,20 +10,11 @@ import { DataTable } from "../shared/DataTable";
 import { ListStates } from "../shared/ListStates";
 import { LoadMore } from "../shared/LoadMore";
 import { SearchField } from "../shared/SearchField";
-import { formatDateTime } from "../shared/time";
 import { useUrlState } from "../shared/useUrlState";
 import { useBatches } from "./queries";
 
 const NAMES = ["status", "search"] as const;
-const COLUMNS = [
-  "Batch",
-  "Tenant",
-  { label: "Endpoint", wide: true },
-  "Status",
-  "Lines",
-  { label: "Created", wide: true },
-  { label: "Ends by", wide: true },
-];
+const COLUMNS = ["Batch", "Tenant", "Status", "Lines", { label: "Created, ends by", wide: true }];
 const NOTHING = {
   icon: IconStack3,
   title: "No such batch",
@@ -60,22 +52,21 @@ function BatchRow({ batch }: { batch: OperatorBatch }) {
     <Table.Tr>
       <Table.Td>
         <Code>{batch.id}</Code>
+        <Text size="xs" c="dimmed">
+          {batch.endpoint}
+        </Text>
       </Table.Td>
       <Table.Td>
         <Code>{batch.tenant}</Code>
       </Table.Td>
-      <Table.Td>{batch.endpoint}</Table.Td>
       <Table.Td>
         <StatusBadge status={batch.status} />
       </Table.Td>
       <Table.Td>
         <BatchLines batch={batch} />
       </Table.Td>
-      <Table.Td style={{ whiteSpace: "nowrap" }}>{formatDateTime(batch.created_at)}</Table.Td>
       <Table.Td style={{ whiteSpace: "nowrap" }}>
-        {batch.ended_at
-          ? `ended ${formatDateTime(batch.ended_at)}`
-          : formatDateTime(batch.expires_at)}
+        <BatchTimes batch={batch} />
       </Table.Td>
     </Table.Tr>
   );

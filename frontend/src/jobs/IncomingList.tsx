@@ -85,7 +85,9 @@ function IncomingRow({ version }: { version: Incoming }) {
         </Tooltip>
       </Table.Td>
       <Table.Td ta="right">{formatCount(version.attempts)}</Table.Td>
-      <Table.Td ta="right">{formatBytes(version.size_bytes)}</Table.Td>
+      <Table.Td ta="right" style={{ whiteSpace: "nowrap" }}>
+        {formatBytes(version.size_bytes)}
+      </Table.Td>
       <Table.Td>
         <Text size="xs" c="dimmed" maw={320}>
           {version.summary}

@@ -6,7 +6,13 @@ import { formatDateTime } from "../shared/time";
 import { useWithdraw } from "./queries";
 import { ROLES } from "./roles";
 
-const COLUMNS = ["Address", "Role", { label: "Invited by", wide: true }, "Good until", ACTIONS];
+const COLUMNS = [
+  "Address",
+  "Role",
+  { label: "Invited by", wide: true },
+  { label: "Good until", wide: true },
+  ACTIONS,
+];
 
 export function InvitationTable({ invitations }: { invitations: Invitation[] }) {
   return (

@@ -112,7 +112,7 @@ function TenantAlerts({ kind, search }: { kind: string; search: string }) {
   });
   return (
     <ListStates query={list} isEmpty={rows?.length === 0} what="The alerts" nothing={NOTHING}>
-      <DataTable columns={["When", "Tenant", "Kind", "What"]} minWidth={640}>
+      <DataTable columns={["When", "Tenant", { label: "Kind", wide: true }, "What"]} minWidth={640}>
         {rows?.map((alert) => (
           <Table.Tr key={alert.id}>
             <Table.Td style={{ whiteSpace: "nowrap" }}>{formatDateTime(alert.created_at)}</Table.Td>

@@ -12,7 +12,12 @@ type Part = Health["parts"][number];
 
 const COLORS: Record<Part["state"], string> = { up: "veneer", degraded: "orange", down: "red" };
 const ORDER: Part["state"][] = ["down", "degraded", "up"];
-const COLUMNS = ["Part", "State", "What it says", { label: "Answered in", right: true }];
+const COLUMNS = [
+  "Part",
+  "State",
+  "What it says",
+  { label: "Answered in", right: true, wide: true },
+];
 
 export function Component() {
   const health = useHealth();

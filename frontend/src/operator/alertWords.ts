@@ -30,6 +30,11 @@ function money(value: unknown): string {
 
 /** One sentence of what an alert is about. */
 export function alertWords(kind: string, data: Record<string, unknown>): string {
+  const words = wordsOf(kind, data);
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function wordsOf(kind: string, data: Record<string, unknown>): string {
   switch (kind) {
     case "budget.threshold":
       return `${data.name} has used ${formatShare(Number(data.percent) / 100)} of its budget: ${money(data.spent)} of ${money(data.budget)}.`;
@@ -43,6 +48,8 @@ export function alertWords(kind: string, data: Record<string, unknown>): string 
       return `The key ${data.name} ends on ${String(data.expires_at).slice(0, 10)}.`;
     case "invoice.issued":
       return `${data.number} over ${money(data.total)}, due on ${data.due_on}.`;
+    case "webhook.test":
+      return "A message to try the address.";
     case "discrepancy.opened":
       return `${String(data.discrepancy_kind).replaceAll("_", " ")}: ${data.request_id}.`;
     default:

@@ -87,8 +87,8 @@ it("tells the tenants' alerts in sentences, and asks for the kind in the address
 it("has words for what it knows, and shows the rest as it is", () => {
   expect(
     alertWords("discrepancy.opened", { discrepancy_kind: "usage_missing", request_id: "req_1" }),
-  ).toBe("usage missing: req_1.");
-  expect(alertWords("of.a.newer.server", { some_thing: 1 })).toBe("some thing: 1");
+  ).toBe("Usage missing: req_1.");
+  expect(alertWords("of.a.newer.server", { some_thing: 1 })).toBe("Some thing: 1");
 });
 
 it("finds tenants by name and state, in the address", async () => {

@@ -30,7 +30,13 @@ export function SessionsSection() {
   );
 }
 
-const COLUMNS = ["Device", "Address", { label: "Signed in", wide: true }, "Last seen", ACTIONS];
+const COLUMNS = [
+  "Device",
+  "Address",
+  { label: "Signed in", wide: true },
+  { label: "Last seen", wide: true },
+  ACTIONS,
+];
 
 function SessionTable({ sessions }: { sessions: OpenSession[] }) {
   return (

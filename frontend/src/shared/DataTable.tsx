@@ -42,8 +42,9 @@ export function DataTable({ columns: named, minWidth, children, foot, bare, dens
       <Table
         className={columns.at(-1) === ACTIONS ? `${classes.table} ${classes.deeds}` : classes.table}
         data-wide={wide.join(" ")}
+        data-edges={!flush || undefined}
         verticalSpacing={dense ? "xs" : "sm"}
-        horizontalSpacing={flush ? undefined : "md"}
+        horizontalSpacing={flush ? "xs" : "sm"}
         fz="sm"
       >
         <Table.Thead>

@@ -107,8 +107,8 @@ function Row({ row, tz, onOpen }: { row: Generation; tz: string; onOpen: () => v
           {formatInZone(row.finished_at, tz)}
         </Anchor>
       </Table.Td>
-      <Table.Td style={{ whiteSpace: "nowrap" }}>{row.model}</Table.Td>
-      <Table.Td style={{ whiteSpace: "nowrap" }}>{row.key}</Table.Td>
+      <Table.Td>{row.model}</Table.Td>
+      <Table.Td>{row.key}</Table.Td>
       <Table.Td ta="right">{formatCount(row.prompt_tokens)}</Table.Td>
       <Table.Td ta="right">{formatCount(row.cached_tokens)}</Table.Td>
       <Table.Td ta="right">{formatCount(row.completion_tokens)}</Table.Td>

@@ -108,7 +108,7 @@ function NumberRow({ label, numbers, before, compares, onOpen }: RowProps) {
       </Table.Td>
       {counts.map((text, column) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the columns never move
-        <Table.Td key={column} ta="right">
+        <Table.Td key={column} ta="right" style={{ whiteSpace: "nowrap" }}>
           {text}
         </Table.Td>
       ))}
