@@ -19,7 +19,7 @@ export function AuditTable({ rows, tenantName }: Props) {
     >
       {rows.map((row) => (
         <Table.Tr key={row.id}>
-          <Table.Td>
+          <Table.Td style={{ whiteSpace: "nowrap" }}>
             <Tooltip label={formatDateTime(row.at)}>
               <span>{formatAgo(row.at)}</span>
             </Tooltip>
@@ -31,7 +31,7 @@ export function AuditTable({ rows, tenantName }: Props) {
             <Code style={{ whiteSpace: "nowrap" }}>{row.target}</Code>
           </Table.Td>
           <Table.Td>
-            <Text size="xs" c="dimmed" miw={200} maw={360} style={{ overflowWrap: "anywhere" }}>
+            <Text size="xs" c="dimmed" miw={180} maw={360} style={{ overflowWrap: "anywhere" }}>
               {detailWords(row.details)}
             </Text>
           </Table.Td>
