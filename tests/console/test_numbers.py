@@ -111,7 +111,7 @@ def test_home_keys_limits_and_billing(page: Page, site: Site) -> None:
     }.items():
         expect(page.get_by_role("region", name=name, exact=True)).to_contain_text(text)
     page.goto("/keys")
-    for row in usage["data"][:3]:
+    for row in [row for row in usage["data"] if row["label"] != "Playground"][:3]:  # that one is nobody's to issue
         link = page.get_by_role("link", name=f"Usage of {row['label']} this month: {shown(row['amount'])}", exact=True)
         expect(link.first).to_be_visible()
     balance = told(page, "balance", {})

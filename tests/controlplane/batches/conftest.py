@@ -65,7 +65,8 @@ def create(client: openai.OpenAI, lines: list[Any], endpoint: str = CHAT, **more
 
 
 def work_off() -> None:
-    assert asyncio.run(work())
+    """What hangs is told by its traceback."""
+    assert asyncio.run(asyncio.wait_for(work(), 120))
 
 
 def records(client: openai.OpenAI, file_id: str | None) -> list[dict[str, Any]]:
