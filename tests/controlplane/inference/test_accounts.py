@@ -5,6 +5,7 @@ from decimal import Decimal
 import httpx
 import openai
 import pytest
+from pytest_django import Settings
 
 from controlplane.quotas.limits import LimitChanges, set_limits
 from tenants.scope import tenant_scope
@@ -108,3 +109,10 @@ def test_foreign_generation_looks_missing(stack: Served, http: httpx.Client) -> 
     assert foreign.json()["error"]["code"] == missing.json()["error"]["code"] == "generation_not_found"
     assert http.get("/generation").json()["error"]["param"] == "id"
     assert http.get("/generation", params={"id": "a\x00b"}).status_code == 404
+
+
+@pytest.mark.parametrize("code", ["USD", "EUR"])
+def test_amounts_have_the_installations_currency(http: httpx.Client, settings: Settings, code: str) -> None:
+    settings.CURRENCY = code
+    assert http.get("/key").json()["data"]["currency"] == code
+    assert http.get("/usage").json()["currency"] == code
