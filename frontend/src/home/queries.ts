@@ -33,7 +33,11 @@ export function useParts() {
     queryKey: [tenantId, "keys", "home"],
     enabled: may("keys"),
     queryFn: async () =>
-      (await bodyOf(api.GET("/api/v1/keys", { params: { query: { limit: 200 } } }))).data,
+      (
+        await bodyOf(
+          api.GET("/api/v1/keys", { params: { query: { limit: 200, state: "active" } } }),
+        )
+      ).data,
   });
   return { near, credits, adapters, keys };
 }

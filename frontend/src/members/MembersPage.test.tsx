@@ -1,4 +1,4 @@
-import { screen } from "@testing-library/react";
+import { screen, waitFor } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { expect, it } from "vitest";
 import { fakeServer } from "../test/fakeServer";
@@ -43,6 +43,34 @@ it("shows who belongs and who is asked, and lets nobody remove themselves by acc
   expect(await screen.findByText("new@acme.test")).toBeDefined();
   expect(screen.getByText("you")).toBeDefined();
   expect(screen.queryByRole("button", { name: "Remove p1@acme.test" })).toBeNull();
+});
+
+it("finds people by their address, members and invited alike, by the page's own address, too", async () => {
+  serve();
+  renderPage(<MembersPage />, { path: "/members?q=NEW@" });
+  expect(await screen.findByText("new@acme.test")).toBeDefined();
+  expect(screen.queryByText("p2@acme.test")).toBeNull();
+  const search = screen.getByRole("searchbox", { name: "Search by e-mail" });
+  await userEvent.clear(search);
+  await userEvent.type(search, "p2");
+  expect(await screen.findByText("p2@acme.test")).toBeDefined();
+  await waitFor(() => expect(screen.queryByText("p1@acme.test")).toBeNull());
+  await userEvent.type(search, "nobody");
+  expect(await screen.findByText(/Nobody of this address/)).toBeDefined();
+});
+
+it("shows those behind the server's first page", async () => {
+  const pages = [
+    { body: { data: [member(1, "owner")], next: "more" } },
+    { body: { data: [member(2, "viewer")], next: null } },
+  ];
+  fakeServer({
+    "GET /api/v1/members": () => pages.shift() ?? { status: 500, body: {} },
+    "GET /api/v1/invitations": { body: { data: [], next: null } },
+  });
+  renderPage(<MembersPage />);
+  expect(await screen.findByText("p2@acme.test")).toBeDefined();
+  expect(screen.getByText("p1@acme.test")).toBeDefined();
 });
 
 it("gives an admin no say about an owner", async () => {

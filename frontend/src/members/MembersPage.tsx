@@ -1,14 +1,18 @@
-import { Button, Stack } from "@mantine/core";
+import { Button, Stack, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { IconUserPlus } from "@tabler/icons-react";
 import { ErrorState } from "../shared/ErrorState";
 import { LoadingCards } from "../shared/LoadingCards";
 import { PageHeader } from "../shared/PageHeader";
+import { SearchField } from "../shared/SearchField";
+import { useUrlState } from "../shared/useUrlState";
 import { InvitationTable } from "./InvitationTable";
 import { InviteModal } from "./InviteModal";
 import { MemberTable } from "./MemberTable";
 import { useInvitations, useMembers } from "./queries";
 import { RequireSecondFactor } from "./RequireSecondFactor";
+
+const NAMES = ["q"] as const;
 
 export function Component() {
   const [inviting, invite] = useDisclosure(false);
@@ -32,6 +36,7 @@ export function Component() {
 function People() {
   const members = useMembers();
   const invitations = useInvitations();
+  const [{ q }, change] = useUrlState(NAMES);
   if (members.isPending) return <LoadingCards height={48} />;
   if (members.isError) {
     return (
@@ -42,12 +47,17 @@ function People() {
       />
     );
   }
+  const isAsked = ({ email }: { email: string }) => email.toLowerCase().includes(q.toLowerCase());
+  const found = members.data.filter(isAsked);
+  const invited = (invitations.data ?? []).filter(isAsked);
   return (
     <Stack gap="lg">
       <RequireSecondFactor />
-      <MemberTable members={members.data} />
-      {invitations.data && invitations.data.length > 0 && (
-        <InvitationTable invitations={invitations.data} />
+      <SearchField label="Search by e-mail" value={q} onSearch={(text) => change({ q: text })} />
+      {found.length > 0 && <MemberTable members={found} />}
+      {invited.length > 0 && <InvitationTable invitations={invited} />}
+      {found.length + invited.length === 0 && (
+        <Text c="dimmed">Nobody of this address belongs to the tenant or is invited.</Text>
       )}
     </Stack>
   );

@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { bodyOf } from "../api/client";
+import { allRows } from "../api/pages";
 import type { Role } from "../api/types";
 import { useTenant } from "../session/context";
 
@@ -7,8 +8,7 @@ export function useMembers() {
   const { api, tenantId } = useTenant();
   return useQuery({
     queryKey: [tenantId, "members"],
-    queryFn: async () =>
-      (await bodyOf(api.GET("/api/v1/members", { params: { query: { limit: 200 } } }))).data,
+    queryFn: () => allRows((query) => bodyOf(api.GET("/api/v1/members", { params: { query } }))),
   });
 }
 
@@ -16,7 +16,8 @@ export function useInvitations() {
   const { api, tenantId } = useTenant();
   return useQuery({
     queryKey: [tenantId, "invitations"],
-    queryFn: async () => (await bodyOf(api.GET("/api/v1/invitations"))).data,
+    queryFn: () =>
+      allRows((query) => bodyOf(api.GET("/api/v1/invitations", { params: { query } }))),
   });
 }
 
