@@ -26,6 +26,7 @@ def test_a_person_signs_in_with_any_capitals_and_reads_who_they_are(cast: Cast) 
         "on_behalf": None,
         "through_company": False,
         "door_url": settings.DOOR_URL,
+        "currency": "USD",
         "base_model": {"name": settings.MODEL_DIR.name, "context_len": None},
     }
     assert (status, body) == (200, expected)
