@@ -1,7 +1,6 @@
 """One batch, from its first line that is not done to its end."""
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import AsyncIterator, Iterator
 from itertools import islice
@@ -18,6 +17,7 @@ from controlplane.batches.starting import announce
 from controlplane.batches.states import Status
 from controlplane.batches.store import chunks_of
 from controlplane.batches.threads import in_thread
+from controlplane.endings import end_tasks
 from controlplane.errors import ApiError
 from controlplane.inference.asking import serving_engine
 from controlplane.inference.resources import Door
@@ -52,10 +52,10 @@ class BatchRun:
             await in_thread(ALL_TENANTS, note, batch, "input_file_missing", "The input file is gone.")
             self._end = Status.FAILED
         finally:
-            watch.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await watch
+            await end_tasks(watch)
             await self._settle_down()
+        if not watch.cancelled():
+            watch.result()  # one that failed may not have seen that the batch is cancelled: it is begun anew
         if not self.is_leaving:
             await in_thread(ALL_TENANTS, finish_batch, batch, self._end or Status.COMPLETED)
 
@@ -65,9 +65,7 @@ class BatchRun:
             while self._lines:
                 await asyncio.wait(self._lines)
         except asyncio.CancelledError:
-            for task in self._lines:
-                task.cancel()
-            await asyncio.gather(*self._lines, return_exceptions=True)
+            await end_tasks(*self._lines)
             raise
 
     async def _run_lines(self, batch: Batch, done: set[int]) -> None:

@@ -17,6 +17,7 @@ from controlplane.batches.one_batch import LOOK_SECONDS, BatchRun
 from controlplane.batches.places import Places
 from controlplane.batches.states import OPEN
 from controlplane.batches.threads import in_thread
+from controlplane.endings import end_tasks
 from controlplane.inference.resources import Door, conninfo, new_door
 from tenants.scope import ALL_TENANTS
 
@@ -90,9 +91,7 @@ class _Shift:
         tasks = [task for _, task in self._runs.values()]
         if tasks:
             await asyncio.wait(tasks, timeout=LEAVE_SECONDS)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(*tasks)
 
 
 async def _logged(run: BatchRun) -> None:

@@ -1,10 +1,10 @@
 """What a tenant's open pages are told of its requests: that there was usage, a few times a second and not for each."""
 
 import asyncio
-import contextlib
 import logging
 from typing import Any, Final
 
+from controlplane.endings import end_tasks
 from controlplane.events import publish_async
 
 log = logging.getLogger(__name__)
@@ -27,9 +27,7 @@ class Announcements:
 
     async def close(self) -> None:
         if self._telling:
-            self._telling.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._telling
+            await end_tasks(self._telling)
         await self._tell()
 
     def usage(self, tenant_id: str, fact: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ import zmq
 import zmq.asyncio
 from zmq.utils.monitor import recv_monitor_message
 
+from controlplane.endings import end_tasks
 from controlplane.inference.engine_faults import EngineGone, EngineRefusal
 from controlplane.inference.engine_stream import EngineStream
 from controlplane.inference.sampling import sequences_of
@@ -63,9 +64,7 @@ class EngineClient:
             self._tasks.append(asyncio.create_task(_logged(work)))
 
     async def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await end_tasks(*self._tasks)
         self._lose("the door closes")
         self._socket.disable_monitor()
         self._socket.close(0)

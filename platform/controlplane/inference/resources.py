@@ -1,7 +1,6 @@
 """What the door holds for as long as its process and event loop live, and the ASGI wrapper that opens and closes it."""
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from typing import Any
@@ -13,6 +12,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg_pool import PoolTimeout
 
 from controlplane.books_currency import keep_currency
+from controlplane.endings import end_tasks
 from controlplane.env import BadSetting
 from controlplane.errors import Unavailable
 from controlplane.inference.announcements import Announcements
@@ -61,10 +61,7 @@ class Door:
         """Requests under way get DRAIN_SECONDS; what is left is the journal's to settle."""
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=DRAIN_SECONDS)
-        for task in (*self._tasks, *([self._renewing] if self._renewing else [])):
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await end_tasks(*self._tasks, *([self._renewing] if self._renewing else []))
         await self.engine.close()
         await self.announcements.close()
         await self.pool.close()

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 
 from controlplane.embedded.demo.stack import DemoStack
 from controlplane.embedded.terminal import say
+from controlplane.endings import end_tasks
 
 CHILDREN = ("postgres", "valkey", "engine", "worker", "imports", "batches", "beat", "console", "door")
 FIRST_SECONDS = 1.5
@@ -23,9 +24,7 @@ async def killing(stack: DemoStack, child: str | None) -> AsyncIterator[None]:
         yield
     finally:
         if task:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await end_tasks(task)
 
 
 async def _kill_repeatedly(stack: DemoStack, child: str) -> None:
