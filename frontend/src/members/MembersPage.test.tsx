@@ -50,7 +50,7 @@ it("finds people by their address, members and invited alike, by the page's own 
   renderPage(<MembersPage />, { path: "/members?q=NEW@" });
   expect(await screen.findByText("new@acme.test")).toBeDefined();
   expect(screen.queryByText("p2@acme.test")).toBeNull();
-  const search = screen.getByRole("searchbox", { name: "Search by e-mail" });
+  const search = screen.getByRole("searchbox", { name: "Search by address" });
   await userEvent.clear(search);
   await userEvent.type(search, "p2");
   expect(await screen.findByText("p2@acme.test")).toBeDefined();

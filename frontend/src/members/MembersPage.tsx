@@ -53,7 +53,7 @@ function People() {
   return (
     <Stack gap="lg">
       <RequireSecondFactor />
-      <SearchField label="Search by e-mail" value={q} onSearch={(text) => change({ q: text })} />
+      <SearchField label="Search by address" value={q} onSearch={(text) => change({ q: text })} />
       {found.length > 0 && <MemberTable members={found} />}
       {invited.length > 0 && <InvitationTable invitations={invited} />}
       {found.length + invited.length === 0 && (
