@@ -37,9 +37,14 @@ def little_money() -> Decimal:
     return Decimal(LITTLE[currency()])
 
 
+def exact_text(number: Decimal) -> str:
+    """Every digit, without idle zeros, an exponent, or a minus before zero."""
+    return f"{number.normalize() + 0:f}"
+
+
 def amount_text(amount: Decimal) -> str:
-    """For people: "0.0125 EUR", exact, without idle zeros."""
-    return f"{amount.normalize() + 0:f} {currency()}"
+    """For people: "0.0125 EUR", exact."""
+    return f"{exact_text(amount)} {currency()}"
 
 
 def cents_text(amount: Decimal) -> str:

@@ -13,6 +13,7 @@ from controlplane.batches.cancelling import batch_named, cancel_batch
 from controlplane.batches.models import Batch
 from controlplane.batches.states import Status
 from controlplane.batches.totals import totals_of
+from controlplane.currency import exact_text
 from controlplane.errors import InvalidRequest
 from controlplane.rest import PAGE_PARAMETERS, Allowed, ErrorBody, caller, keyset_page, page_of, tenant_of
 from tenants.models import Tenant
@@ -85,7 +86,7 @@ def row_body(batch: Batch) -> dict[str, Any]:
         "cached_tokens": totals.cached_tokens,
         "completion_tokens": totals.completion_tokens,
         "amount": totals.cost,
-        "reserved": f"{batch.reserved.normalize() + 0:f}",
+        "reserved": exact_text(batch.reserved),
         "created_at": batch.created_at,
         "in_progress_at": batch.in_progress_at,
         "expires_at": batch.expires_at,

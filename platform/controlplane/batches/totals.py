@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from controlplane.batches.models import Batch
-from controlplane.inference.answers import money_text
+from controlplane.currency import exact_text
 from tenants.sql import Plan, Query, run_sync
 
 _OF_LINES: Final = """
@@ -31,7 +31,7 @@ class Totals:
 
     @property
     def cost(self) -> str:
-        return money_text(self.amount)
+        return exact_text(self.amount)
 
     def usage(self) -> dict[str, Any]:
         return {

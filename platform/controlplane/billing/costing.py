@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 
+from controlplane.currency import exact_text
 from tenants.sql import Row
 
 _NS_PER_HOUR = Decimal(3600) * 10**9
@@ -61,7 +62,7 @@ def per_million(money: Decimal, tokens: int) -> Decimal | None:
 
 def money_text(money: Decimal | None) -> str | None:
     """Exact, without an exponent and without idle zeros."""
-    return None if money is None else f"{money.normalize() + 0:f}"
+    return None if money is None else exact_text(money)
 
 
 def usage_numbers(row: Row, price: DevicePrice) -> dict[str, Any]:

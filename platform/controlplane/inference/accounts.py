@@ -7,9 +7,9 @@ from typing import Any
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from controlplane.currency import currency
+from controlplane.currency import currency, exact_text
 from controlplane.errors import InvalidRequest, NotFound
-from controlplane.inference.answers import Json, money_text, request_id_of
+from controlplane.inference.answers import Json, request_id_of
 from controlplane.inference.endpoint import Call, endpoint
 from controlplane.inference.fields import shown
 from controlplane.inference.queries import generation_of, key_and_spend, limits_of_key, usage_by_model
@@ -43,7 +43,7 @@ def _numbers(row: Row) -> Json:
     return {
         **{name: int(row[name]) for name in _COUNTS},
         "device_seconds": float(row["device_ns"]) / 1e9,
-        "cost": money_text(row["amount"]),
+        "cost": exact_text(row["amount"]),
     }
 
 
@@ -75,7 +75,7 @@ async def key(call: Call) -> HttpResponseBase:
         "allowed_models": _all_of(call.principal.allowed_models),
         "allowed_networks": _all_of(call.principal.allowed_networks),
         "expires_at": found["expires_at"].isoformat() if found["expires_at"] else None,
-        "usage": {name: money_text(spend[name]) for name in ("total", "daily", "weekly", "monthly")},
+        "usage": {name: exact_text(spend[name]) for name in ("total", "daily", "weekly", "monthly")},
         "limits": {level: _limits(state) for level, state in limits.items()},
     }
     return json_reply({"data": body})
@@ -88,18 +88,18 @@ def _all_of(names: tuple[str, ...] | None) -> list[str] | None:
 
 def _limits(state: QuotaState) -> Json:
     budget = state.budget
-    left = None if budget is None else money_text(max(Decimal(0), budget - state.spent - state.held))
+    left = None if budget is None else exact_text(max(Decimal(0), budget - state.spent - state.held))
     return {
         "requests_per_minute": state.requests_per_minute,
         "tokens_per_minute": state.tokens_per_minute,
         "tokens_per_day": state.tokens_per_day,
         "tokens_per_month": state.tokens_per_month,
         "concurrency": state.concurrency,
-        "budget": None if budget is None else money_text(budget),
+        "budget": None if budget is None else exact_text(budget),
         "budget_period": state.period,
-        "soft_budget": None if state.soft_budget is None else money_text(state.soft_budget),
-        "spent": money_text(state.spent),
-        "held": money_text(state.held),
+        "soft_budget": None if state.soft_budget is None else exact_text(state.soft_budget),
+        "spent": exact_text(state.spent),
+        "held": exact_text(state.held),
         "remaining": left,
     }
 
@@ -148,7 +148,7 @@ def _ended(event: dict[str, Any]) -> Json:
         "cached_tokens": event["cached_tokens"],
         "completion_tokens": event["completion_tokens"],
         "device_seconds": event["device_ns"] / 1e9,
-        "cost": money_text(event["amount"]),
+        "cost": exact_text(event["amount"]),
         "started_at": started.isoformat(),
         "finished_at": event["finished_at"].isoformat(),
         "first_token_seconds": (first - started).total_seconds() if first else None,

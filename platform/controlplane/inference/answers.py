@@ -3,6 +3,7 @@
 from decimal import Decimal
 from typing import Any, Protocol
 
+from controlplane.currency import exact_text
 from controlplane.inference.pieces import Piece
 from controlplane.inference.run import Ending
 from engine.protocol import Usage
@@ -34,12 +35,6 @@ def request_id_of(generation: str) -> str:
     return generation
 
 
-def money_text(amount: Decimal) -> str:
-    """Exact, without an exponent and without trailing zeros."""
-    text = f"{amount:f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 def usage_body(usage: Usage, amount: Decimal) -> Json:
     """cached_tokens is a part of prompt_tokens. cost: what the tenant pays. device_seconds: the device's share."""
     return {
@@ -48,7 +43,7 @@ def usage_body(usage: Usage, amount: Decimal) -> Json:
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
         "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
         "completion_tokens_details": {"reasoning_tokens": 0},
-        "cost": money_text(amount),
+        "cost": exact_text(amount),
         "device_seconds": usage.device_ns / 1e9,
     }
 

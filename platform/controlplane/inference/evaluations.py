@@ -27,10 +27,10 @@ from controlplane.adapters.evaluation_runs import (
 from controlplane.adapters.queries import ResolvedAdapter
 from controlplane.billing.pricing import most_it_may_cost
 from controlplane.billing.services import price_for
+from controlplane.currency import exact_text
 from controlplane.errors import ApiError
 from controlplane.events import publish
 from controlplane.inference.admission import base_model
-from controlplane.inference.answers import money_text
 from controlplane.inference.comparing import text_of
 from controlplane.inference.engine_faults import EngineGone, EngineRefusal, error_of
 from controlplane.inference.engine_sync import EngineCalls
@@ -202,7 +202,7 @@ def _checked(case: Case, asked: Asked, events: list[TokenEvent], usage: Usage, l
         cached_tokens=usage.cached_tokens,
         completion_tokens=usage.completion_tokens,
         latency_ms=latency_ms,
-        amount=money_text(asked.account.amount(usage)),
+        amount=exact_text(asked.account.amount(usage)),
         contains=contains(case.prompt.get("contains"), text),
         json_schema=follow_schema(case.prompt.get("json_schema"), [text])[0],
     )

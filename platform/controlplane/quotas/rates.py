@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import Final, NamedTuple
 
+from controlplane.currency import exact_text
 from controlplane.quotas.models import Level, Period
 from tenants.sql import Row
 
@@ -47,7 +48,7 @@ class Limits:
 
 
 def number_text(number: Decimal | int) -> str:
-    return str(number) if isinstance(number, int) else f"{number.normalize() + 0:f}"
+    return str(number) if isinstance(number, int) else exact_text(number)
 
 
 def duration_text(seconds: Decimal) -> str:
