@@ -1,5 +1,6 @@
 // @vitest-environment node
 import { afterEach, expect, it, vi } from "vitest";
+import { plain } from "../test/plain";
 import {
   currencySymbol,
   formatChartValue,
@@ -13,9 +14,6 @@ afterEach(() => {
   vi.unstubAllGlobals();
   setCurrency("USD");
 });
-
-/** Blanks that do not break a line look like others here. */
-const plain = (text: string) => text.replace(/[\u00a0\u202f]/g, " ");
 
 function everyWay(language: string): string[] {
   vi.stubGlobal("navigator", { language });

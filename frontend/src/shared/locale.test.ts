@@ -1,5 +1,6 @@
 // @vitest-environment node
 import { afterEach, expect, it, vi } from "vitest";
+import { plain } from "../test/plain";
 import { stepLabel } from "../usage/range";
 import { formatInZone } from "../usage/zone";
 import { changeWords } from "./change";
@@ -19,9 +20,6 @@ import { formatAgo, formatDate, formatDateTime, formatPeriod } from "./time";
 afterEach(() => vi.unstubAllGlobals());
 
 const AT = "2026-03-08T13:05:00Z";
-/** Blanks that do not break a line look like others here. */
-const plain = (text: string) => text.replace(/[\u00a0\u202f]/g, " ");
-
 function asSeenBy(language: string): string[] {
   vi.stubGlobal("navigator", { language });
   return [
