@@ -44,6 +44,7 @@ def ask_two(page: Page) -> None:
 
 def open_evaluation(page: Page) -> None:
     page.get_by_role("link", name="Evaluations").first.click()
+    page.wait_for_url("**/evaluations*")
     page.get_by_role("table").get_by_role("button").first.click()
     expect(page.get_by_role("article").first).to_be_visible()
 
